@@ -26,7 +26,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.plan import Plan, prepare
 from intrabench.engine.player import Player
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
 from intrabench.engine.writer import RowWriter
 from intrabench.metrics.known import of_protocol
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult

@@ -52,7 +52,7 @@ from pathlib import Path
 from intrabench.engine import environment
 if sys.argv[1] == "heavy":
     import torch  # what real slice models import before they run
-import scipy.ndimage, scipy.spatial, polars, nibabel, intrabench.engine.local, intrabench.metrics.parts.surface
+import scipy.ndimage, scipy.spatial, polars, nibabel, intrabench.engine.run, intrabench.metrics.parts.surface
 before = environment.peak_memory_mb()
 rows = intrabench.run(sys.argv[1], "box_slice", sys.argv[2], memory=256, plugin=[Path(sys.argv[3])])
 assert set(rows["status"]) == {"ok"}, rows["error"].to_list()[:3]

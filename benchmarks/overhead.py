@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.cases import store as cases
-from intrabench.engine.held import Held
+from intrabench.engine.integrity import Seal
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Plan, prepare
 from intrabench.engine.player import Player, arranged
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.seal import Seal
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
+from intrabench.engine.write_buffer import Held
 from intrabench.engine.writer import RowWriter
 from intrabench.mask import Mask
 from intrabench.metrics.known import of_protocol

@@ -23,7 +23,7 @@ from intrabench.models.base import Request
 from intrabench.models.supervoxels import Partitioned
 from intrabench.prompts import points
 from intrabench.registry import registry
-from intrabench.superpixels.floor import grid_cells
+from intrabench.superpixels.baselines import grid_cells
 from intrabench.superpixels.partitions.bound import Candidates
 from intrabench.superpixels.partitions.pair import PartitionPair
 from intrabench.superpixels.partitions.partition import Partition

@@ -29,7 +29,7 @@ def frozen(array: A) -> A:
     """The same voxels, not copied, as an array that cannot be written into; nor can its views or its base.
 
     The caller's own array stays as it is. Whatever is not an array is returned as it is. Libraries that do not ask
-    numpy, such as torch, can still write; see `intrabench.engine.seal`.
+    numpy, such as torch, can still write; see `intrabench.engine.integrity`.
     """
     if not isinstance(array, np.ndarray) or (isinstance(array.base, memoryview) and array.base.readonly):
         return array

@@ -15,7 +15,7 @@ from intrabench.effort import cost
 from intrabench.engine.dry_run import describe as dry_run
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import Options
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.segvol import SegVol

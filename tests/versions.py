@@ -33,7 +33,7 @@ from intrabench.prompters.user import Clock, User
 from intrabench.prompts import box3d, boxes, points
 from intrabench.registry import registry
 from intrabench.superpixels.base import Picture, Superpixels
-from intrabench.superpixels.floor import grid_cells
+from intrabench.superpixels.baselines import grid_cells
 from intrabench.superpixels.partitions.pair import PartitionPair
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.superpixels.partitions.relabel import relabelled

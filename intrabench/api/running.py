@@ -85,9 +85,9 @@ def run(
             warning tells how many did and why; with `fail_fast` the first one raises instead.
     """
     given = dict(locals())
-    from intrabench.engine.local import execute, rows_of
     from intrabench.engine.options import chosen
     from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.run import execute, rows_of
     from intrabench.engine.summary import counted
     from intrabench.workspace import results_folder
 
@@ -163,8 +163,8 @@ def check(
     """
     given = dict(locals())
     from intrabench.engine.check import check as findings
+    from intrabench.engine.model_runs import make_runner
     from intrabench.engine.options import chosen
-    from intrabench.engine.runners import make_runner
 
     return list(findings(make_runner(chosen(_options(given)))))
 

@@ -38,12 +38,12 @@ def data_get(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Download and convert data sets; existing cases are kept."""
-    from intrabench.engine.getting import get
+    from intrabench.engine.executors.placement import asked
     from intrabench.engine.make_job import make_preparation
     from intrabench.engine.options import Options
+    from intrabench.engine.prepare_cases import get
     from intrabench.engine.progress.reporter import reporting
     from intrabench.engine.signals import ending_softly
-    from intrabench.engine.workers.places import asked
 
     def tell(dataset: Dataset, case: str, index: CaseIndex) -> None:
         note(f"{dataset.argument}, case {case}: {several(len(index.targets), 'target')}")

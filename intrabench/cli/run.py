@@ -150,8 +150,8 @@ def _show(rows: pl.DataFrame, preset: Protocol, command: str) -> None:
 
 def play(options: Options, out: Path | None, command: str, show: Callable[[pl.DataFrame], None]) -> None:
     """Run, show the rows of the run, and set the exit code. command: shows all results."""
-    from intrabench.engine.local import rows_of
     from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.run import rows_of
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said
     from intrabench.protocols import protocol
@@ -189,7 +189,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
 
 def _executed(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
     """Run; the failure that is to end a run is shown with its traceback, and ends the command with exit code 1."""
-    from intrabench.engine.local import execute
+    from intrabench.engine.run import execute
     from intrabench.engine.writer import FirstFailure
 
     try:
@@ -230,7 +230,7 @@ def check(
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
     given = dict(locals())
     from intrabench.engine.check import check as findings
-    from intrabench.engine.runners import make_runner
+    from intrabench.engine.model_runs import make_runner
 
     given["weights"] = "random" if random_weights else weights
     found = []

@@ -33,8 +33,8 @@ def serve(
 ) -> None:
     """Serve a model to clients of nnInteractive, such as those in napari and 3D Slicer. Ctrl-C ends it."""
     need_servers()
+    from intrabench.engine.model_runs import make_runner
     from intrabench.engine.options import chosen
-    from intrabench.engine.runners import make_runner
     from intrabench.people.servers.app import Settings, make_app
     from intrabench.people.servers.serving import serve as serving
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from intrabench.datasets.fitted import fitted
+from intrabench.datasets.validate import fitted
 from intrabench.errors import IntraBenchError, WrongType, kind, told
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile

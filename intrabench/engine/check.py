@@ -12,8 +12,8 @@ import numpy as np
 
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
-from intrabench.engine.seal import REMEDY, Seal
-from intrabench.engine.units import Runner
+from intrabench.engine.integrity import REMEDY, Seal
+from intrabench.engine.session_plan import Runner
 from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request

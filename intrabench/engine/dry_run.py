@@ -10,7 +10,7 @@ from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
-from intrabench.engine.able import able
+from intrabench.engine.availability import able
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.options import Options

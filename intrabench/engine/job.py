@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.units import Runner, Unit, how_it_is_asked, keys, sessions_of, what_is_asked
+from intrabench.engine.session_plan import Runner, Unit, how_it_is_asked, keys, sessions_of, what_is_asked
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import ships
 from intrabench.metrics.base import Metric

@@ -13,8 +13,8 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import with_changes
 from intrabench.datasets.views.whole import of_whole_labels
 from intrabench.engine.job import Job
+from intrabench.engine.model_runs import make_runners, model_of
 from intrabench.engine.options import Options, check
-from intrabench.engine.runners import make_runners, model_of
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
 from intrabench.metrics.known import of_protocol

@@ -21,7 +21,7 @@ from intrabench.engine.hardware import commit, hardware
 from intrabench.engine.options import DEFAULTS, Options
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.fetch.checksum import noted
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 from intrabench.identity.versions import version_of
 from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
     from intrabench.datasets.cases.stored_case import CaseIndex
     from intrabench.engine.job import Job
+    from intrabench.engine.session_plan import Runner
     from intrabench.engine.summary import Summary
-    from intrabench.engine.units import Runner
     from intrabench.results.store import Store
 
 

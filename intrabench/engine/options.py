@@ -15,8 +15,8 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from intrabench.effort import Calibration, given_effort, given_hand
+from intrabench.engine.executors.placement import asked
 from intrabench.engine.seeds import given_seeds
-from intrabench.engine.workers.places import asked
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
 from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of

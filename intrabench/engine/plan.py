@@ -16,7 +16,7 @@ from intrabench.datasets.cases.selection import check_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.units import Runner, Unit
+from intrabench.engine.session_plan import Runner, Unit
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.fetch.transfer import DownloadError
 from intrabench.files.atomic import CannotWrite

@@ -12,12 +12,12 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.environment import reset_peaks
-from intrabench.engine.held import Held
+from intrabench.engine.integrity import REMEDY, Seal, Witness
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Group
-from intrabench.engine.rows import Part, Wave, failed, memory, not_applicable, played
-from intrabench.engine.seal import REMEDY, Seal, Witness
-from intrabench.engine.units import Runner, Unit
+from intrabench.engine.result_batches import Part, Wave, failed, memory, not_applicable, played
+from intrabench.engine.session_plan import Runner, Unit
+from intrabench.engine.write_buffer import Held
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.adapt import refuse

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from intrabench.engine.workers.resources import gpus
+from intrabench.engine.executors.resources import gpus
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model
 from intrabench.models.installing import how_to_install

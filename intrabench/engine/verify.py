@@ -19,10 +19,10 @@ from intrabench.datasets.cases import store as cases
 from intrabench.datasets.phantom import Phantom
 from intrabench.effort import SECONDS, Calibration
 from intrabench.engine.environment import versions, versions_hash
-from intrabench.engine.local import execute
 from intrabench.engine.options import Options
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.units import CONTRACT
+from intrabench.engine.run import execute
+from intrabench.engine.session_plan import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.temporary import temporary_folder
 from intrabench.identity.versions import HASHED

@@ -7,9 +7,9 @@ from threading import RLock
 from typing import Any
 
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.rows import Part, bare_rows
+from intrabench.engine.result_batches import Part, bare_rows
+from intrabench.engine.session_plan import Unit
 from intrabench.engine.summary import Summary
-from intrabench.engine.units import Unit
 from intrabench.errors import IntraBenchError
 from intrabench.results.renewal import replaced
 from intrabench.results.store import Store

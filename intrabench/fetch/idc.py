@@ -27,7 +27,7 @@ from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
 from intrabench.files.atomic import put, writing
 from intrabench.files.documents import Unreadable, read_json_list
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 from intrabench.workspace import DATA
 
 if TYPE_CHECKING:

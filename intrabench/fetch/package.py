@@ -16,7 +16,7 @@ from intrabench.fetch.pip_config import PipSettings, pip_settings
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import why
 from intrabench.files.atomic import writing
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 from intrabench.workspace import DATA
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from intrabench.fetch.floor import Watch, trace
+from intrabench.fetch.stall import Watch, trace
 
 LONGEST = 64 * 10**6
 """Bytes of a page; the longest ones of the Python package index have a few millions."""

@@ -13,7 +13,7 @@ from intrabench.fetch.places import url_of
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress
 from intrabench.files.atomic import writing
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 from intrabench.workspace import DATA
 
 BY_HAND = "put there by hand"

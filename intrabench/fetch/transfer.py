@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.floor import SLOWEST, Watch, trace
 from intrabench.fetch.places import confirmed, is_quota
+from intrabench.fetch.stall import SLOWEST, Watch, trace
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from intrabench.files.leftovers import AGE
+from intrabench.files.cleanup import AGE
 
 PREFIX = "intrabench-"
 _HELD = ".held"

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from intrabench.errors import kind as type_of
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble
 from intrabench.specs.values import is_a
 from intrabench.turns import Action, Click, DrawBox2D, DrawBox3D, DrawLasso, DrawScribble, Turn

@@ -18,11 +18,11 @@ from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
 from intrabench.play.claims import Claim
-from intrabench.play.door import check_actions, check_failure, check_free, check_prompts, checked_update
 from intrabench.play.others import on_slices, together
 from intrabench.play.record import Record
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State
+from intrabench.play.validate import check_actions, check_failure, check_free, check_prompts, checked_update
 from intrabench.prompters.base import CannotCorrect, Prompter, dialogue
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.user import Clock, Turns, User

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from intrabench.errors import kind
 from intrabench.mask import Index, Mask
 from intrabench.models.base import Answer, Failure, JointAnswer
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 
 
 def shares(answer: Answer | JointAnswer | Failure, places: Sequence[int], count: int) -> list[Answer | Failure]:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.files.bounded import most
+from intrabench.files.headers import most
 from intrabench.results.columns import add_readable
 from intrabench.results.damage import is_sound, out_of_range
 from intrabench.results.schema import UNWRITTEN, metric_columns

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.files.bounded import Arrays
 from intrabench.files.documents import Unreadable, regular
+from intrabench.files.headers import Arrays
 from intrabench.files.names import file_name
 from intrabench.mask import Mask
 from intrabench.results.damage import left_out

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.bounded import Arrays
+from intrabench.files.headers import Arrays
 from intrabench.results.compact import tidy
 from intrabench.results.differences import describe, differences
 from intrabench.results.masks import cut_masks, damaged_masks

@@ -23,7 +23,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import all_atomically, make_folder
-from intrabench.files.leftovers import LEASES, remove_leftovers
+from intrabench.files.cleanup import LEASES, remove_leftovers
 from intrabench.files.names import check_utf8
 from intrabench.mask import Mask
 from intrabench.results.arrivals import Arrivals

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.leases import is_held
+from intrabench.files.locks import is_held
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows

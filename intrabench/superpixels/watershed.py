@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from intrabench.specs.values import Positive, Smoothing
 from intrabench.superpixels.base import Picture, Superpixels
-from intrabench.superpixels.floor import grid_points
+from intrabench.superpixels.baselines import grid_points
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from intrabench.engine.workers import process as process_module
+from intrabench.engine.executors import child_process as process_module
 
 Started = list[subprocess.Popen[bytes]]
 

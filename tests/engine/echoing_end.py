@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from intrabench.engine.workers.ends import array_in, joined, receive_file
+from intrabench.engine.executors.ipc import array_in, joined, receive_file
 
 
 def main(words: Sequence[str]) -> None:

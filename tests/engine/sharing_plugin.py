@@ -6,17 +6,17 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from intrabench.engine import agenda
-from intrabench.files import leases
+from intrabench.engine import task_queue
+from intrabench.files import locks
 from intrabench.models.box_fill import BoxFill
 
 REQUESTS = itertools.count(1)
 ROLE = os.environ.get("ROLE", "")
-agenda.PAUSE_SECONDS = 0.1
+task_queue.PAUSE_SECONDS = 0.1
 
 if ROLE == "without":
-    claim = leases._tried
-    leases._tried = lambda path: claim(path.with_name(f"{path.name}.{os.getpid()}"))
+    claim = locks._tried
+    locks._tried = lambda path: claim(path.with_name(f"{path.name}.{os.getpid()}"))
 
 
 @dataclass(eq=False)

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.engine.executors.process import Supervisor
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
-from intrabench.engine.units import Runner
-from intrabench.engine.workers.supervisor import Supervisor
+from intrabench.engine.session_plan import Runner
 from intrabench.identity.versions import ships
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.engine import crew
-from intrabench.engine.workers.watchdog import Watchdog
+from intrabench.engine.executors import make
+from intrabench.engine.executors.timeout import Watchdog
 from tests.engine.test_run import PASSING
 
 PLUGIN = Path(__file__).with_name("unruly_plugin.py")
@@ -37,7 +37,7 @@ def test_a_case_that_kills_its_conversion_fails_alone(
     data: Path, monkeypatch: pytest.MonkeyPatch, fatal: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr(Watchdog, "allowed", property(allowed))
-    monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
+    monkeypatch.setattr(make, "default_memory_limit_mb", lambda workers: 500.0)
     kinds = ("once", *fatal, "good")
     rows = run("out", *kinds)
     alone = run("alone", *kinds, cases=["once", "good"], workers=0)  # what is left of `once` lets it be converted now

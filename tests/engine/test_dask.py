@@ -20,11 +20,11 @@ import pytest
 
 import intrabench
 from intrabench.engine.clusters import connect
-from intrabench.engine.clusters.described import Description, imported
-from intrabench.engine.fleet import setup
-from intrabench.engine.fleet.hands import Fleet
-from intrabench.engine.fleet.post import Teller, forget_settings
-from intrabench.engine.fleet.setup import Outcome, Task
+from intrabench.engine.clusters.description import Description, imported
+from intrabench.engine.executors.dask import payload
+from intrabench.engine.executors.dask.executor import Fleet
+from intrabench.engine.executors.dask.payload import Outcome, Task
+from intrabench.engine.executors.dask.worker_plugin import Teller, forget_settings
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError
 from intrabench.results.parts import read_rows
@@ -189,11 +189,15 @@ def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() ->
 
 def test_what_workers_lack_is_said() -> None:
     python, version = sys.version.split()[0], intrabench.__version__
-    assert setup.lacking(python, version, "", [str(PLUGIN)]) == ""
-    assert setup.lacking("3.9.1", version, "", []) == f"has Python {python}, the command 3.9.1; start it with the same"
-    assert setup.lacking(python, "0.0", "", []) == f"has intrabench {version}, the command 0.0; install the same there"
-    assert setup.lacking(python, version, "", ["/no.py"]).startswith("has no /no.py (--plugin); copy it there")
-    assert "share it, or add --collect" in setup.lacking(python, version, "/no/locks/1.run", [])
+    assert payload.lacking(python, version, "", [str(PLUGIN)]) == ""
+    assert (
+        payload.lacking("3.9.1", version, "", []) == f"has Python {python}, the command 3.9.1; start it with the same"
+    )
+    assert (
+        payload.lacking(python, "0.0", "", []) == f"has intrabench {version}, the command 0.0; install the same there"
+    )
+    assert payload.lacking(python, version, "", ["/no.py"]).startswith("has no /no.py (--plugin); copy it there")
+    assert "share it, or add --collect" in payload.lacking(python, version, "/no/locks/1.run", [])
 
 
 @pytest.mark.parametrize(
@@ -308,7 +312,7 @@ def test_a_queued_cluster_gets_one_thread_and_ends_before_its_wall_time() -> Non
 
 
 def test_classes_of_clusters_leave_the_meaning_of_an_interruption_alone() -> None:
-    code = "import signal; from intrabench.engine.clusters.described import imported; imported('dask_jobqueue'); "
+    code = "import signal; from intrabench.engine.clusters.description import imported; imported('dask_jobqueue'); "
     code += "print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import intrabench
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
 from intrabench.registry import registry
 
 MODELS = """

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench.engine.workers import ends, remote
-from intrabench.engine.workers.ends import CalledBack, HandedDown, make_ends
-from intrabench.engine.workers.process import Process
+from intrabench.engine.executors import ipc, remote_model
+from intrabench.engine.executors.child_process import Process
+from intrabench.engine.executors.ipc import CalledBack, HandedDown, make_ends
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 
@@ -28,7 +28,7 @@ SMALL = "phantom:shape=16x32x32,instances=2"
 @pytest.fixture(params=[True, False], ids=["handed down", "called back"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, data: Path) -> bool:
     """Whether the ends are handed down."""
-    monkeypatch.setattr(ends, "HANDS_DOWN", request.param)
+    monkeypatch.setattr(ipc, "HANDS_DOWN", request.param)
     made = make_ends()
     assert isinstance(made, HandedDown if request.param else CalledBack)
     made.release()
@@ -61,7 +61,7 @@ def test_a_model_of_another_interpreter_answers_the_same(say: Callable[..., Said
 def test_voxels_arrive_and_leave_nothing(way: bool) -> None:
     array = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
     process = Process(PYTHON, "tests.engine.echoing_end")
-    with remote._shared(array) as file:
+    with remote_model._shared(array) as file:
         process.greeted()
         process.send(("array", array.dtype.str, array.shape), file)
         assert process.receive() == (array.sum(), "memmap" if way else "ndarray")
@@ -87,8 +87,8 @@ def test_a_process_reads_nothing_and_ends_with_its_owner(tmp_path: Path) -> None
         "import os, sys, time\n"
         "from pathlib import Path\n"
         "from intrabench.engine.workers import ends\n"
-        "from intrabench.engine.workers.process import Process\n"
-        f"ends.HANDS_DOWN = {ends.HANDS_DOWN}\n"
+        "from intrabench.engine.executors.child_process import Process\n"
+        f"ends.HANDS_DOWN = {ipc.HANDS_DOWN}\n"
         "process = Process(Path(sys.executable), 'tests.engine.echoing_end')\n"
         "process.greeted()\n"
         "process.send(('read',))\n"
@@ -118,14 +118,12 @@ def test_a_process_that_fails_is_told_by_its_last_words() -> None:
 
 
 def test_a_stranger_without_the_key_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ends, "HANDS_DOWN", False)
+    monkeypatch.setattr(ipc, "HANDS_DOWN", False)
     called = CalledBack()
     address = called._server.getsockname()
     with socket.create_connection(address) as stranger:
         stranger.sendall(b"x" * 32)
-        code = (
-            "import sys; from intrabench.engine.workers.ends import joined; joined(sys.argv[1:]).send('hello'); input()"
-        )
+        code = "import sys; from intrabench.engine.executors.ipc import joined; joined(sys.argv[1:]).send('hello'); input()"
         process = subprocess.Popen([sys.executable, "-c", code, *called.words], **called.options)
         connection = called.connected(process)
         assert connection.recv() == "hello"

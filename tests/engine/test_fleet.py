@@ -13,11 +13,11 @@ import dask
 import pytest
 
 import intrabench
-from intrabench.engine.fleet import arrivals, hands
-from intrabench.engine.fleet.arrivals import Arrivals, answered
-from intrabench.engine.fleet.hands import DEATHS, Far, Fleet, Left, Lost
-from intrabench.engine.fleet.post import Post
-from intrabench.engine.fleet.setup import Outcome, Setup, Task
+from intrabench.engine.executors.dask import discovery, executor
+from intrabench.engine.executors.dask.discovery import Arrivals, answered
+from intrabench.engine.executors.dask.executor import DEATHS, Far, Fleet, Left, Lost
+from intrabench.engine.executors.dask.payload import Outcome, Setup, Task
+from intrabench.engine.executors.dask.worker_plugin import Post
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError, Unfinished
 from intrabench.models.base import Failure
@@ -131,7 +131,7 @@ def test_a_worker_that_cannot_take_part_is_named(answer: str | Exception, said: 
 
 
 def test_a_scheduler_that_does_not_answer_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "SILENT_SECONDS", 0.1)
+    monkeypatch.setattr(discovery, "SILENT_SECONDS", 0.1)
     end = Event()
     with pytest.raises(
         Unfinished, match=r"^the Dask scheduler did not answer for 0.1 s; finished sessions are kept, an"
@@ -220,7 +220,7 @@ def test_what_waits_at_a_paused_worker_goes_to_another(
     fleet: Fleet, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not what it has begun, which it finishes."""
-    monkeypatch.setattr(hands, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(executor, "POLL_SECONDS", 0.01)
     fleet.seats["b"], fleet.started["name"] = Counter(), int(begun)
     looked = list[object]()
 

@@ -13,8 +13,8 @@ import pytest
 
 import intrabench
 from intrabench.engine.check import check
+from intrabench.engine.model_runs import make_runner
 from intrabench.engine.options import Options
-from intrabench.engine.runners import make_runner
 from intrabench.errors import IntraBenchError, Quit, foreign, in_words
 from tests.conftest import Said
 

@@ -12,7 +12,7 @@ from intrabench.datasets.cases.store import prepare
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
-from intrabench.engine.units import CONTRACT, Unit
+from intrabench.engine.session_plan import CONTRACT, Unit
 from intrabench.identity.versions import version_of
 from intrabench.target import WHOLE_CASE, TargetInfo
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import intrabench
-from intrabench.engine import crew, player
+from intrabench.engine import player
+from intrabench.engine.executors import make
 from intrabench.models.base import Answer, Request
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.parts.slice_model import SliceModel, SliceResult
@@ -46,7 +47,7 @@ WASTEFUL = """
 from dataclasses import dataclass
 import numpy as np
 import intrabench
-from intrabench.engine import held
+from intrabench.engine import write_buffer
 from intrabench.models.box_fill import BoxFill
 
 answers = 0
@@ -64,7 +65,7 @@ class Wasteful(BoxFill):
             np.ones((300, 2**20), np.uint8)
         return super().segment_one(volume, request)
 
-held.LEAST_SECONDS = 1e6
+write_buffer.LEAST_SECONDS = 1e6
 rows = intrabench.run(Wasteful(), "box_volume", "phantom:shape=8x16x16,instances=3,scans=2", out="results")
 print(*rows.sort("case", "target")["peak_memory_mb"])
 """
@@ -186,7 +187,7 @@ def test_each_model_is_loaded_once_whatever_the_number_of_cases_and_data_sets(
 def test_a_conversion_that_takes_too_much_memory_fails_alone_and_torch_is_not_loaded_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 1000.0)
+    monkeypatch.setattr(make, "default_memory_limit_mb", lambda workers: 1000.0)
     Path("heavy.py").write_text(DATASET)
     given = {"model": ["box_fill", "scribbleprompt_unet"], "weights": "random", "plugin": "heavy.py", "workers": 1}
     with pytest.warns(UserWarning, match="2 of 4 sessions failed"):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from intrabench.engine.units import Runner
-from intrabench.engine.workers import places
-from intrabench.engine.workers.places import Place, asked, workers
+from intrabench.engine.executors import placement
+from intrabench.engine.executors.placement import Place, asked, workers
+from intrabench.engine.session_plan import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.sam import SAM
 
-THREADS = places._THREADS
+THREADS = placement._THREADS
 
 
 class Greedy(BoxFill):
@@ -25,14 +25,14 @@ class Greedy(BoxFill):
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight cores, much memory, no GPU."""
     have(monkeypatch)
-    for name in (places.VARIABLE, *THREADS):
+    for name in (placement.VARIABLE, *THREADS):
         monkeypatch.delenv(name, raising=False)
 
 
 def have(monkeypatch: pytest.MonkeyPatch, cores: int = 8, memory_mb: float = 1e6, gpus: tuple[str, ...] = ()) -> None:
-    monkeypatch.setattr(places, "cores", lambda: cores)
-    monkeypatch.setattr(places, "memory_mb", lambda: memory_mb)
-    monkeypatch.setattr(places, "gpus", lambda: gpus)
+    monkeypatch.setattr(placement, "cores", lambda: cores)
+    monkeypatch.setattr(placement, "memory_mb", lambda: memory_mb)
+    monkeypatch.setattr(placement, "gpus", lambda: gpus)
 
 
 def names(made: list[Place]) -> list[str]:
@@ -100,12 +100,12 @@ def test_threads_that_the_user_has_set_are_kept(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_variable_says_what_auto_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(places.VARIABLE, "0")
+    monkeypatch.setenv(placement.VARIABLE, "0")
     assert workers("auto", [Runner(BoxFill())], 9) == []
     assert names(workers("2", [Runner(BoxFill())], 9)) == ["1", "2"]
-    monkeypatch.setenv(places.VARIABLE, "auto")
+    monkeypatch.setenv(placement.VARIABLE, "auto")
     assert asked("auto") is None
-    monkeypatch.setenv(places.VARIABLE, "many")
+    monkeypatch.setenv(placement.VARIABLE, "many")
     with pytest.raises(IntraBenchError, match="INTRABENCH_WORKERS many is not a number of workers; give auto"):
         asked("auto")
 

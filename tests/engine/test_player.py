@@ -10,14 +10,14 @@ from typing import ClassVar
 
 import pytest
 
-from intrabench.engine.desk import Desk
-from intrabench.engine.hand import Hands, Here
-from intrabench.engine.local import execute
+from intrabench.engine.executors.executor import Hands, Here
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import chosen
 from intrabench.engine.plan import make_plan
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.work import Work
+from intrabench.engine.run import execute
+from intrabench.engine.scheduler import Work
+from intrabench.engine.task_locks import Desk
 from intrabench.engine.writer import RowWriter
 from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.models.box_fill import BoxFill

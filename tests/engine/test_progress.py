@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.engine.local import execute
 from intrabench.engine.options import chosen
 from intrabench.engine.progress.reporter import Console, Silent, reporting
+from intrabench.engine.run import execute
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 

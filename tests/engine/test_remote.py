@@ -18,8 +18,8 @@ import pytest
 import intrabench
 from intrabench import progress
 from intrabench.datasets.cases import store as cases
-from intrabench.engine.workers import remote
-from intrabench.engine.workers.remote import RemoteModel
+from intrabench.engine.executors import remote_model
+from intrabench.engine.executors.remote_model import RemoteModel
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.prompts import box3d
@@ -150,7 +150,7 @@ def test_an_interruption_is_not_kept_waiting_for_the_answer(remotely: Remotely, 
 def test_memories_are_forgotten_over_there_when_they_are_no_longer_needed_here(remotely: Remotely) -> None:
     with remotely("counting").open(scan()) as image:
         first, second = image.segment([asked(0), asked(1)])
-        assert isinstance(first.memory, remote.Remembered)
+        assert isinstance(first.memory, remote_model.Remembered)
         later = Request("row 0", asked(0).turns * 2, Mask.empty(), first.memory)
         (first,) = image.segment([later])  # the session's earlier memory is needed no longer
         del later, second

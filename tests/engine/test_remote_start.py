@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import intrabench
-from intrabench.engine.workers import remote
-from intrabench.engine.workers.remote import RemoteModel
+from intrabench.engine.executors import remote_model
+from intrabench.engine.executors.remote_model import RemoteModel
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from tests.conftest import Said
@@ -121,13 +121,13 @@ def test_an_interpreter_of_this_folder_is_not_looked_up_elsewhere(say: Callable[
 def test_a_full_disk_is_told_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """As when others fill the shared memory just then."""
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr(remote, "SHARED_MEMORY", Path("nowhere"))
+    monkeypatch.setattr(remote_model, "SHARED_MEMORY", Path("nowhere"))
     monkeypatch.setattr(tempfile, "tempdir", ".")
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, most[1]))
     try:
         with (
             pytest.raises(IntraBenchError, match=r"^\. has no room for the 2 MB of a scan that --python shares; free "),
-            remote._shared(np.zeros((100, 100, 100), np.int16)),
+            remote_model._shared(np.zeros((100, 100, 100), np.int16)),
         ):
             pass
     finally:
@@ -137,7 +137,7 @@ def test_a_full_disk_is_told_by_its_place(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_without_shared_memory_a_scan_is_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     array = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
-    monkeypatch.setattr(remote, "SHARED_MEMORY", Path("nowhere"))
-    with remote._shared(array) as file:
+    monkeypatch.setattr(remote_model, "SHARED_MEMORY", Path("nowhere"))
+    with remote_model._shared(array) as file:
         file.seek(0)
         assert np.array_equal(np.fromfile(file, np.int16), array.ravel())

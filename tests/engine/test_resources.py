@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.engine.workers import resources
-from intrabench.engine.workers.resources import cores, gpus, memory_mb
+from intrabench.engine.executors import resources
+from intrabench.engine.executors.resources import cores, gpus, memory_mb
 
 TWO = """\
 GPU 0: NVIDIA H200 (UUID: GPU-11111111-aaaa-bbbb-cccc-000000000000)

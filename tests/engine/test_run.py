@@ -13,7 +13,7 @@ import pytest
 
 import intrabench
 from intrabench.datasets.cases import store as cases
-from intrabench.engine import agenda, held
+from intrabench.engine import task_queue, write_buffer
 from intrabench.errors import IntraBenchError, PartialResults
 from intrabench.results.export import export
 from intrabench.results.parts import read_rows, read_turns
@@ -342,7 +342,7 @@ def begin(plugin: Path, *extra: str, seconds: float = 0.02) -> Process:
 
 def hasty(*words: str) -> None:
     """A command that writes what was played at once, and soon asks again for what another run holds."""
-    held.LEAST_SECONDS, agenda.PAUSE_SECONDS = 0.0, 0.1
+    write_buffer.LEAST_SECONDS, task_queue.PAUSE_SECONDS = 0.0, 0.1
     command(*words)
 
 

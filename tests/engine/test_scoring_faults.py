@@ -25,7 +25,7 @@ def measure(self, pair):
     return real(self, pair)
 
 
-if "intrabench.engine.workers.child" in sys.modules:  # not in the process of the tests
+if "intrabench.engine.executors.worker" in sys.modules:  # not in the process of the tests
     NormalisedSurfaceDice.measure = measure
 
 

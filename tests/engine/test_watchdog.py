@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from intrabench.engine.workers.watchdog import LOADING_SECONDS, PREPARING_SECONDS, Watchdog
+from intrabench.engine.executors.timeout import LOADING_SECONDS, PREPARING_SECONDS, Watchdog
 
 
 def waited(dog: Watchdog, seconds: int) -> bool:

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.engine import crew, pool
+from intrabench.engine import shared_task
+from intrabench.engine.executors import make
 from tests.engine.test_run import PASSING
 
 PLUGIN = Path(__file__).with_name("faulty_plugin.py")
@@ -88,8 +89,8 @@ KINDS += ["exit open any", "term prompter blob.2"]
 def test_whatever_a_worker_dies_of_costs_only_the_sessions_at_fault(
     monkeypatch: pytest.MonkeyPatch, faults: list[str]
 ) -> None:
-    monkeypatch.setattr(crew, "default_memory_limit_mb", lambda workers: 500.0)
-    monkeypatch.setattr(pool, "WHOLE", 1)  # each session has all of the time limit, enough to leak
+    monkeypatch.setattr(make, "default_memory_limit_mb", lambda workers: 500.0)
+    monkeypatch.setattr(shared_task, "WHOLE", 1)  # each session has all of the time limit, enough to leak
     given = {"dataset": f"phantom:shape=8x24x24,instances=3,scans={len(faults)}", "metric": "halting", "workers": 2}
     expected = run("undisturbed", **{**given, "workers": 0})
     assert len(expected) == len(faults) * 3 * 2

@@ -13,8 +13,8 @@ import pytest
 
 import intrabench
 from intrabench.engine.check import check
-from intrabench.engine.seal import CHUNK, Seal
-from intrabench.engine.units import Runner
+from intrabench.engine.integrity import CHUNK, Seal
+from intrabench.engine.session_plan import Runner
 from intrabench.errors import in_words
 from intrabench.mask import Mask, frozen
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from intrabench.fetch import floor, transfer
+from intrabench.fetch import stall, transfer
 from intrabench.fetch.download import DownloadError, at_most, download
 from intrabench.fetch.idc import IdcSeries
 from intrabench.fetch.remote import RemoteFile
@@ -169,7 +169,7 @@ BEGINNINGS = {
 def test_a_drip_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float], where: str
 ) -> None:
-    monkeypatch.setattr(floor, "PATIENCE", 0.05)  # of each of four tries
+    monkeypatch.setattr(stall, "PATIENCE", 0.05)  # of each of four tries
     over = threading.Event()
     server.answers = [dripping(BEGINNINGS[where], over)]
     try:
@@ -183,7 +183,7 @@ def test_a_drip_is_given_up(
 def test_a_drip_on_an_earlier_connection_is_given_up(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(floor, "PATIENCE", 0.2)
+    monkeypatch.setattr(stall, "PATIENCE", 0.2)
     ports: list[int] = []
     sent: list[bytes] = []
 
@@ -206,7 +206,7 @@ def test_a_drip_on_an_earlier_connection_is_given_up(
 
 
 def test_after_a_drip_it_goes_on(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(floor, "PATIENCE", 0.2)
+    monkeypatch.setattr(stall, "PATIENCE", 0.2)
     over = threading.Event()
 
     def send(handler: BaseHTTPRequestHandler) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.fetch import floor, pages
+from intrabench.fetch import pages, stall
 from intrabench.fetch.download import DownloadError
 from intrabench.fetch.pip_config import PipSettings, pip_settings
 from tests.fetch.packages import WHEEL, Index, assert_private, source, wheel
@@ -97,7 +97,7 @@ def test_a_page_of_an_index_that_never_ends_is_not_read(
 def test_a_page_of_an_index_that_drips_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begin: bytes
 ) -> None:
-    monkeypatch.setattr(floor, "PATIENCE", 0.2)
+    monkeypatch.setattr(stall, "PATIENCE", 0.2)
     sent: list[bytes] = []
     told = r"\((the connection failed|a source could not be read)\)"
     with serving() as server:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.fetch import floor, places
+from intrabench.fetch import places, stall
 from intrabench.fetch.download import DownloadError
 from intrabench.fetch.remote import RemoteFile
 from tests.server import Server, answer, the_rest_of
@@ -108,8 +108,8 @@ def test_wrong_bytes_are_thrown_away(server: Server, tmp_path: Path) -> None:
 def test_a_trickle_is_given_up_for_a_new_connection(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(floor, "PATIENCE", 0.05)
-    monkeypatch.setattr(floor, "SLOWEST", 1e6)
+    monkeypatch.setattr(stall, "PATIENCE", 0.05)
+    monkeypatch.setattr(stall, "SLOWEST", 1e6)
     waited = threading.Event()  # time.sleep does nothing in these tests
 
     def trickle(handler: BaseHTTPRequestHandler) -> None:

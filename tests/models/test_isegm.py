@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from intrabench.engine.check import check
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
 from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime, open_image

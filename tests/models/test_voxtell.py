@@ -14,7 +14,7 @@ import pytest
 
 import intrabench
 from intrabench.engine.check import check
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Failure, Request, Runtime
 from intrabench.models.voxtell import VoxTell

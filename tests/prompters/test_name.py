@@ -17,7 +17,7 @@ from intrabench.datasets.cases import store
 from intrabench.datasets.phantom import Phantom
 from intrabench.datasets.spine_ct import SpineCT
 from intrabench.engine.preview import played
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
 from intrabench.errors import IntraBenchError, NotApplicable
 from intrabench.models.box_fill import BoxFill
 from intrabench.play.session import Session

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import intrabench
 from intrabench.cli.main import app
 from intrabench.errors import IntraBenchError
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 from intrabench.results import arrivals, compact, files, packs
 from intrabench.results.compact import Compacted, tidy
 from intrabench.results.export_rows import export_rows

@@ -14,7 +14,7 @@ import pytest
 
 import intrabench
 from intrabench.errors import IntraBenchError
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 from intrabench.mask import Mask
 from intrabench.results import files
 from intrabench.results.damage import NEEDED
@@ -238,7 +238,7 @@ def test_a_run_that_was_killed_after_its_last_session_is_completed_by_one_that_f
 
 HOLDER = """
 import pathlib, sys
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 with held(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.supervoxels import picture_of
 from intrabench.registry import registry
 from intrabench.superpixels.base import partition, steered
-from intrabench.superpixels.floor import grid_cells, grid_points
+from intrabench.superpixels.baselines import grid_cells, grid_points
 from intrabench.superpixels.partitions.pair import PartitionPair
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.superpixels.partitions.relabel import connected

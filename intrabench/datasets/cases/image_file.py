@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.files.bounded import ZSTANDARD, believe, nifti
+from intrabench.files.headers import ZSTANDARD, believe, nifti
 from intrabench.volume import Array, Grid, Volume
 
 IMAGE = "image.nii.zst"

@@ -20,8 +20,8 @@ from intrabench.datasets.cases.stored_case import INDEX, CaseIndex, StoredCase, 
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
 from intrabench.files.atomic import CannotWrite, make_folder, sync, sync_all, writing
-from intrabench.files.leases import TRIES, Busy, held
-from intrabench.files.leftovers import LEASES, remove_leftovers
+from intrabench.files.cleanup import LEASES, remove_leftovers
+from intrabench.files.locks import TRIES, Busy, held
 from intrabench.files.names import file_name
 from intrabench.identity.versions import version_of
 from intrabench.specs.specs import nearest

@@ -14,8 +14,8 @@ import numpy as np
 
 from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_file, write_image_file
 from intrabench.errors import IntraBenchError
-from intrabench.files.bounded import Arrays
 from intrabench.files.documents import read_json
+from intrabench.files.headers import Arrays
 from intrabench.mask import Box, Mask
 from intrabench.prompts import Scribble
 from intrabench.specs.specs import nearest

@@ -11,7 +11,7 @@ import numpy as np
 from intrabench.datasets.convert.dicom_file import read_dataset, reading
 from intrabench.datasets.convert.dicom_frame import check_frame
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.bounded import check_memory
+from intrabench.files.headers import check_memory
 from intrabench.volume import Array
 
 TAGS = ("SamplesPerPixel", "PhotometricInterpretation")

@@ -17,7 +17,7 @@ from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.bounded import check_memory
+from intrabench.files.headers import check_memory
 from intrabench.volume import Array, Grid
 
 _NEAR = 0.1

@@ -15,7 +15,7 @@ from intrabench.datasets.convert.label_map import Box, boxes_of, whole
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, broken, several
-from intrabench.files.bounded import nifti, sitk_reader
+from intrabench.files.headers import nifti, sitk_reader
 from intrabench.volume import Array, Grid
 
 Affine = NDArray[np.float64]

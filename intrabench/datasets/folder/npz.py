@@ -13,7 +13,7 @@ from intrabench.datasets.convert.challenge_boxes import first_boxes, table_rows,
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.folder.layout import Loaded
 from intrabench.errors import IntraBenchError, broken
-from intrabench.files.bounded import Arrays
+from intrabench.files.headers import Arrays
 from intrabench.mask import Box
 from intrabench.volume import Array, Volume, check_intensities
 

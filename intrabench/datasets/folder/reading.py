@@ -19,7 +19,7 @@ from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
 from intrabench.errors import IntraBenchError, broken, several
-from intrabench.files.bounded import nifti
+from intrabench.files.headers import nifti
 from intrabench.mask import Mask
 from intrabench.volume import Grid, Volume, check_intensities, disagreements, read_grid_array, read_image, read_labels
 

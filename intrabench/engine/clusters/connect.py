@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread, Timer
 from typing import Any, TypeVar
 
-from intrabench.engine.clusters.described import described, reason
+from intrabench.engine.clusters.description import described, reason
 from intrabench.errors import IntraBenchError, in_words
 
 T = TypeVar("T")

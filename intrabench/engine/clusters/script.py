@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from intrabench.engine.clusters.described import STAGGER, lifetime
+from intrabench.engine.clusters.description import STAGGER, lifetime
 from intrabench.errors import IntraBenchError
 
 SCRIPTS = {"slurm": "slurm.sh", "lsf": "lsf.sh", "pbs": "pbs.sh", "k8s": "k8s.yaml"}

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, in_words, legible
-from intrabench.files.bounded import Arrays, image_shape
+from intrabench.files.headers import Arrays, image_shape
 from intrabench.mask import Index
 from intrabench.volume import Grid, read_labels
 

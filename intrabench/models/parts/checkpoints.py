@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.files.bounded import believe
+from intrabench.files.headers import believe
 from intrabench.models.base import Model
 from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.weights import registry as weights

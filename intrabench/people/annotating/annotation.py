@@ -26,19 +26,19 @@ from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options, chosen
 from intrabench.engine.plan import Group, Plan, make_plan, prepare
 from intrabench.engine.progress.reporter import Reporter, Silent
-from intrabench.engine.units import Unit
+from intrabench.engine.session_plan import Unit
 from intrabench.engine.writer import RowWriter
 from intrabench.errors import IntraBenchError, foreign, in_words
-from intrabench.files.leases import Busy, held
+from intrabench.files.locks import Busy, held
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import write_actions
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept
 from intrabench.people.annotating.opened import Opened
 from intrabench.people.annotating.sitting import Sitting
 from intrabench.people.annotating.tasks import Task, Tasks
-from intrabench.play.door import Refused
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer
+from intrabench.play.validate import Refused
 from intrabench.results.compact import tidy
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from intrabench.datasets.cases import store as cases
+from intrabench.engine.integrity import REMEDY, Seal
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Group
-from intrabench.engine.rows import Part, Wave, memory, played
-from intrabench.engine.seal import REMEDY, Seal
-from intrabench.engine.units import Unit
+from intrabench.engine.result_batches import Part, Wave, memory, played
+from intrabench.engine.session_plan import Unit
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
-from intrabench.files.leases import Busy, held
+from intrabench.files.locks import Busy, held
 from intrabench.people.annotating.sitting import Sitting
 from intrabench.play.adapt import refuse
 from intrabench.play.scorer import Scorer

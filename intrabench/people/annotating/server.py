@@ -25,8 +25,8 @@ from intrabench.people.images import Slabs, packed
 from intrabench.people.pages import page
 from intrabench.people.servers.guard import Guard, Rates, Rules
 from intrabench.people.tokens import new_token, read_tokens
-from intrabench.play.door import Refused
 from intrabench.play.gestures import Gesture
+from intrabench.play.validate import Refused
 from intrabench.prompters.human import Human
 from intrabench.reporting.page.views import marks
 

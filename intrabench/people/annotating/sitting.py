@@ -9,10 +9,10 @@ from intrabench.errors import NotApplicable, in_words
 from intrabench.mask import Mask
 from intrabench.models.base import Predictor
 from intrabench.play.adapt import adapt
-from intrabench.play.door import Refused
 from intrabench.play.lockstep import ask
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
+from intrabench.play.validate import Refused
 from intrabench.turns import Turn, counting
 
 

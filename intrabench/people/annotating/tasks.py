@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from intrabench.engine.plan import Group
-from intrabench.engine.units import Unit
+from intrabench.engine.session_plan import Unit
 from intrabench.mask import Index
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 from intrabench.prompters.human import Human
 
 State = Literal["new", "begun", "finished"]

@@ -21,7 +21,7 @@ from intrabench.people.rating.damage import KINDS, SEVERITIES, damaged
 from intrabench.people.rating.inputs import Input, chosen, inputs_of
 from intrabench.people.rating.orders import arranged, shared_out
 from intrabench.people.rating.study import NewStudy, Study, new_study
-from intrabench.play.door import Refused, check_prompts
+from intrabench.play.validate import Refused, check_prompts
 from intrabench.randomness import stream
 from intrabench.reporting.page.views import marks
 from intrabench.results.masks import read_masks

@@ -26,7 +26,7 @@ from intrabench.people.servers import protocol
 from intrabench.people.servers.arrays import TooLarge, largest_mask, most_bytes, unpack
 from intrabench.people.servers.drawn import flag, gesture
 from intrabench.people.servers.guard import Guard
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 
 PASSED_ON = ("content-type", "x-meta", "x-lease-token")
 PASSED_BACK = ("content-type", "x-meta", "retry-after")

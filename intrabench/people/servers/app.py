@@ -31,7 +31,7 @@ from intrabench.people.servers.drawn import flag, gesture
 from intrabench.people.servers.guard import Guard
 from intrabench.people.servers.hosted import Change, Hosted
 from intrabench.people.servers.leases import IDLE_SECONDS, SILENT_SECONDS, Full, Lease, Leases
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 from intrabench.volume import Volume
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.files.machine import memory_bytes
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 
 _HEADER = struct.Struct("<4sBBBB")
 MAGIC, VERSION = b"NNIA", 1

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from intrabench.davis.skeleton import longest_path, trees
 from intrabench.mask import Index, Mask
-from intrabench.play.door import Refused
 from intrabench.play.gestures import LONGEST, Gesture
+from intrabench.play.validate import Refused
 from intrabench.specs.values import is_a
 
 Bools = NDArray[np.bool_]

@@ -14,9 +14,9 @@ from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.mask import Box, Mask, joint_box
 from intrabench.models.base import Failure, Model, Predictor, Request, open_image
 from intrabench.play.adapt import adapt
-from intrabench.play.door import Refused, check_prompts, checked_update
 from intrabench.play.gestures import Gesture, turn_of
 from intrabench.play.lockstep import ask
+from intrabench.play.validate import Refused, check_prompts, checked_update
 from intrabench.prompts import Abilities
 from intrabench.specs.values import is_a
 from intrabench.turns import Turn

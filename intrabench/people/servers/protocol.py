@@ -19,7 +19,7 @@ from intrabench.people.servers.arrays import NUMBERS, check_header, pack
 from intrabench.people.servers.drawn import Kind
 from intrabench.people.servers.guard import Rates, Rules
 from intrabench.people.servers.hosted import Change, takes
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 
 META, LEASE = "X-Meta", "X-Lease-Token"
 VERSION = "2.6.0"

@@ -14,7 +14,7 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
-from intrabench.play.door import Refused, check_prompts
+from intrabench.play.validate import Refused, check_prompts
 from intrabench.reporting.page.chosen import Chosen
 from intrabench.reporting.page.views import BUDGET, TOTAL, Window, marks, mask_text, view
 from intrabench.results.masks import read_masks

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from intrabench.engine.clusters.described import Description, described, imported
+from intrabench.engine.clusters.description import Description, described, imported
 from intrabench.engine.clusters.script import CLUSTERS, SCRIPTS, Request, cluster_file, job_script
 from intrabench.errors import IntraBenchError
 from tests.conftest import GOLDEN

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from intrabench.engine.units import Runner
+from intrabench.engine.session_plan import Runner
 from intrabench.identity.versions import version_of
 from intrabench.models.base import Answer, Request, Runtime, VolumeModel
 from intrabench.models.weights import registry as weights

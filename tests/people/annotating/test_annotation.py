@@ -12,11 +12,11 @@ import pytest
 import intrabench
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
-from intrabench.files.leases import held
+from intrabench.files.locks import held
 from intrabench.people.annotating.actions import read_actions
 from intrabench.people.annotating.annotation import Annotation
-from intrabench.play.door import Refused
 from intrabench.play.gestures import Gesture
+from intrabench.play.validate import Refused
 from intrabench.results.masks import read_masks
 from intrabench.results.merge import merge
 from intrabench.results.parts import read_rows, read_turns

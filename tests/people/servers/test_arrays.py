@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intrabench.people.servers.arrays import NUMBERS, TYPES, TooLarge, check_header, pack, unpack
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 
 MOST = 10**6
 

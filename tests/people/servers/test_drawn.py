@@ -10,8 +10,8 @@ from scipy import ndimage
 
 from intrabench.models.parts.nninteractive_marks import marks
 from intrabench.people.servers.drawn import gesture, outline, thinned
-from intrabench.play.door import Refused
 from intrabench.play.gestures import turn_of
+from intrabench.play.validate import Refused
 from intrabench.prompts import Lasso, Prompts, Scribble
 
 SHAPE = (6, 40, 50)

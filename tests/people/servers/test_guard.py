@@ -22,7 +22,7 @@ from intrabench.people.servers import body, connections
 from intrabench.people.servers.arrays import pack
 from intrabench.people.servers.drawn import gesture
 from intrabench.people.servers.serving import serve
-from intrabench.play.door import Refused
+from intrabench.play.validate import Refused
 from tests.processes import Process, command
 from tests.servers.serving import HOSTS, running, served
 

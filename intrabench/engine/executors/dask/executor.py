@@ -1,0 +1,395 @@
+"""The workers of a Dask cluster as the hands of a run: each has at most two tasks at a time, one task is one group."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Event, RLock
+from typing import Any
+
+from intrabench.datasets.base import Dataset
+from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.engine.clusters.connect import check_where, connected, within
+from intrabench.engine.executors.dask import worker_plugin
+from intrabench.engine.executors.dask.discovery import GONE, KEPT, Arrivals, answered
+from intrabench.engine.executors.dask.payload import SEEN_SECONDS, Outcome, Setup, Task
+from intrabench.engine.executors.executor import Hands, Stopped
+from intrabench.engine.executors.placement import workers
+from intrabench.engine.options import Options
+from intrabench.engine.plan import Group
+from intrabench.engine.player import Take
+from intrabench.engine.result_batches import failed
+from intrabench.engine.scheduler import Work
+from intrabench.engine.session_plan import Runner, Unit
+from intrabench.errors import IntraBenchError, Unfinished, several
+from intrabench.files.locks import Busy
+from intrabench.models.base import Failure
+
+PER_WORKER = 2
+"""Tasks at a worker: one that it does, and the next one."""
+
+DEATHS = 3
+"""Dask workers that may die of one group."""
+
+LOOK_SECONDS = 2.0
+"""How often new workers are looked for."""
+
+GRACE_SECONDS = 15.0
+"""How long workers that are stopped may take to hand over what is complete."""
+
+ALONE_SECONDS = 60.0
+"""How long there may be no worker, before it is said, or the run ends if none can come."""
+
+POLL_SECONDS = 1.0
+"""How often the scheduler is asked about a task that does not end."""
+
+RESULT_SECONDS = 60.0
+"""How long what a task gave may take to come."""
+
+REFUSALS = 60
+"""So many times in a row, once a second, a worker that is about to leave may refuse a task."""
+
+REFUSED = "a Dask worker has ended this run but stays; restart the workers, and the same command continues"
+DYING = f"Dask workers died {DEATHS} times in a row before they began a task; what they print says why"
+
+
+@contextmanager
+def fleet(options: Options, work: Work) -> Iterator[Hands]:
+    """The hands of a cluster; those of workers that come later join."""
+    local = check_where(options.dask)
+    places = workers(str(local), work.job.runners, local) if local else []
+    with connected(options.dask, work.reporter.say) as client:
+        setup = Setup(
+            work.store.run_id,
+            _absolute(options),
+            Path.cwd(),
+            None if options.collect else work.store.root.absolute(),
+            {str(number): place.environment for number, place in enumerate(places)},
+        )
+        made, finished = Fleet(client, setup, work), False
+        try:
+            work.reporter.say(_where(client))
+            made.wait()
+            preparers = [made.hand() for _ in range(min(work.agenda.cases, len(made.seats)))]
+            yield Hands(made.hands, preparers, desk=None if options.collect else made, more=made.more)
+            finished = True
+        finally:
+            made.close(finished)
+
+
+class Fleet:
+    """The workers, which hand sits at which, and what each has loaded."""
+
+    def __init__(self, client: Any, setup: Setup, work: Work) -> None:
+        self.client, self.setup, self.work, self.job = client, setup, work, work.job
+        self.hands: list[Far] = []
+        self.seats: dict[str, Counter[Far]] = {}  # by the addresses of workers
+        self.loaded: dict[str, Runner] = {}
+        self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each group, also if it is played in portions
+        self.started: Counter[str] = Counter()  # how often each task in hand was begun, by its name
+        self.begun = 0  # tasks
+        self.stopped_at: float | None = None
+        self.arrivals = Arrivals(client, setup.needs)
+        self._lock, self._looked, self._last = RLock(), 0.0, 0.0
+        client.subscribe_topic(setup.run, self._hear)
+
+    def wait(self) -> None:
+        """Wait for the first worker, and a little for those that are there, too."""
+        began, told = time.monotonic(), False
+        while not self.seats or self.arrivals.open:
+            waited = time.monotonic() - began
+            if waited < 2 * SEEN_SECONDS:
+                self._looked = 0.0  # look now
+            elif self.seats:
+                return
+            if waited > SEEN_SECONDS and not (told or self.seats):
+                self._say_waiting("the first worker of the cluster")
+                told = True
+            self.more()
+            time.sleep(0.1)
+
+    def more(self) -> Sequence[Far]:
+        """Hands for the workers that are new."""
+        if time.monotonic() - self._looked < LOOK_SECONDS or self.stopped_at:
+            return []
+        now = self.arrivals.look()
+        planned = len(getattr(self.client.cluster, "plan", ()))
+        if len(self.arrivals.states) < planned:  # Dask replaces workers whose job has ended only when it is asked
+            self.client.cluster.scale(planned)
+        with self._lock:
+            self.seats = {address: self.seats.get(address, Counter()) for address in now}
+            made = [Far(self) for _ in range(PER_WORKER * len(now) - len(self.hands))]
+            self.hands += made
+            self._looked = time.monotonic()
+            if now:
+                self._last = self._looked
+        if not now and self.hands and self._looked - self._last > ALONE_SECONDS:
+            self._alone()
+        return made
+
+    def _alone(self) -> None:
+        """There was no worker for a while: a queue may bring one, but nothing on this machine."""
+        if self.setup.environments:
+            raise Unfinished(f"all Dask workers are gone; {KEPT}")
+        self._say_waiting("a worker, of which the cluster has none left")
+        self._last = float("inf")
+
+    def _say_waiting(self, what: str) -> None:
+        self.work.reporter.say(f"waiting for {self.arrivals.waited_for or what}")
+
+    def hand(self) -> Far:
+        """A hand that is not counted, for preparing."""
+        return Far(self)
+
+    def seat(self, hand: Far) -> str:
+        """The worker of a hand: the one where it was, or that with the fewest."""
+        with self._lock:
+            if hand.address not in self.seats:
+                free = min(self.seats, key=lambda address: self.seats[address].total(), default="")
+                if free:
+                    self.seats[free][hand] += 1
+                hand.address = free
+            return hand.address
+
+    def whereabouts(self, key: tuple[str, str, str]) -> str:
+        """The worker that has a task now; empty if none has."""
+        tasks: dict[str, Sequence[object]] = answered(self.client.processing)
+        return next((address for address, keys in tasks.items() if key in keys), "")
+
+    def play(self, hand: Far, group: Group, found: Callable[[int], object]) -> None:
+        """Have a worker play what is missing of a group, take its lease, and write.
+
+        Raises:
+            Busy: another run, or a worker that died just now, holds the lease.
+        """
+        units = self.work.desk.missing(group)
+        try:
+            outcome = hand.ask(worker_plugin.play, group, units)
+        except Killed:  # here its sessions fail
+            self.work.desk.play(hand, group, found)
+            return
+        self.work.writer.count(outcome.summary, outcome.dice)
+        if outcome.stopped:
+            raise Stopped
+        if outcome.busy:
+            raise Busy(outcome.busy)
+        found(len(units) if outcome.failure else outcome.missing)
+        if outcome.failure:
+            self.work.writer.take(outcome.failed(units))
+
+    def stop(self) -> None:
+        """Have all workers hand over what is complete."""
+        if self.stopped_at is None:
+            self.stopped_at = time.monotonic()
+            self._tell(worker_plugin.stop, self.setup.run)
+
+    def close(self, finished: bool) -> None:
+        """End the processes at the workers."""
+        self.stopped_at = self.stopped_at or time.monotonic()
+        self._tell(worker_plugin.close, self.setup.run, finished)
+
+    def _tell(self, function: Callable[..., None], *args: Any) -> None:
+        """Call a function at all workers, of which some may be gone, and the scheduler, too."""
+
+        with suppress(Exception):
+            within(GRACE_SECONDS, partial(self.client.run, function, *args, on_error="ignore"))
+
+    def _hear(self, event: tuple[float, Sequence[str]]) -> None:
+        """A notice of a worker."""
+        kind, *about = event[1]
+        if kind in ("started", "left") and about[0] in self.started:  # else nobody waits for it any more
+            self.started[about[0]] += 1 if kind == "started" else -1
+            self.begun += kind == "started"
+        elif kind == "say":
+            self.work.reporter.say(about[0])
+        elif kind == "doing" and not self.stopped_at:
+            self.work.reporter.doing(about[0], about[1])
+
+
+class Lost(Exception):
+    """The scheduler was away for a moment, and knows nothing of the task any more."""
+
+
+class Left(Exception):
+    """The task's worker has left, or takes no tasks, and nobody else has begun it."""
+
+
+class Killed(Exception):
+    """The scheduler gave a task up because its workers died."""
+
+
+class Far:
+    """A hand at a worker of a cluster; while it waits, its task may be done by another worker."""
+
+    name = ""
+
+    def __init__(self, of: Fleet) -> None:
+        self.fleet, self.address = of, ""
+
+    @property
+    def runner(self) -> Runner | None:
+        """The model that its worker has loaded."""
+        return self.fleet.loaded.get(self.fleet.seat(self))
+
+    def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
+        """Have units played, and take them when all are finished."""
+        try:
+            outcome = self.ask(worker_plugin.play, group, units)
+        except Killed as error:
+            take(failed(units, Failure("error", str(error))))
+            return
+        for part in outcome.parts:
+            take(part)
+        if outcome.stopped:
+            raise Stopped
+        if outcome.failure:
+            take(outcome.failed(units))
+
+    def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
+        """Have a case downloaded and converted."""
+        task = Task(self.fleet.job.datasets.index(dataset), case)
+        try:
+            outcome = self._done(worker_plugin.prepare, task, f"prepare {dataset.short_spec}", case, 0)
+        except Killed as error:
+            return Failure("error", str(error))
+        if outcome.stopped:
+            raise Stopped
+        return outcome.prepared or Failure("error", "the worker that converted it is gone; run the command again")
+
+    def stop(self) -> None:
+        """Stop all."""
+        self.fleet.stop()
+
+    def close(self) -> None:
+        """Nothing; the fleet closes all."""
+
+    def ask(self, function: Callable[..., Outcome], group: Group, units: Sequence[Unit]) -> Outcome:
+        """What a worker makes of a group.
+
+        Raises:
+            Killed: too many workers died of it.
+        """
+        job, model = self.fleet.job, group.runner.model
+        keys = [unit.key for unit in units]
+        task = Task(job.datasets.index(group.dataset), group.case, job.runners.index(group.runner), keys)
+        self.fleet.loaded[self.fleet.seat(self)] = group.runner
+        case = f"{group.dataset.short_spec}, case {group.case}"
+        return self._done(function, task, f"play {model.short_spec}", case, 1)
+
+    def _done(self, function: Callable[..., Outcome], task: Task, title: str, case: str, priority: int) -> Outcome:
+        """Submit a task until it is done; it counts against it if workers die once it has begun.
+
+        Not so if they leave it, as at the end of their lifetime, or die while it waits.
+
+        Raises:
+            Killed: too many workers died of it.
+            IntraBenchError: workers die before they begin anything, or refuse the task but do not leave.
+        """
+        from distributed import KilledWorker
+
+        fleet, died, refused = self.fleet, 0, 0
+        deaths, group = fleet.deaths, (task.dataset, task.case, task.runner)
+        while deaths[group] < DEATHS:
+            name, begun = secrets.token_hex(4), fleet.begun
+            fleet.started[name] = 0
+            try:
+                outcome = self._asked(function, task, (title, case, name), priority)
+                if not outcome.stopped or fleet.stopped_at:
+                    return outcome
+                refused += 1
+                if refused > REFUSALS:
+                    raise Unfinished(REFUSED)
+                time.sleep(1)  # its worker is about to leave
+            except Lost:
+                continue
+            except (KilledWorker, Left) as error:
+                deaths[group] += fleet.started[name]
+                idle = begun == fleet.begun and not any(list(fleet.started.values()))
+                died = died + 1 if idle else 0
+                if died == DEATHS:
+                    raise IntraBenchError(DYING) from error
+            finally:
+                fleet.started.pop(name, None)
+        raise Killed(f"{several(DEATHS, 'Dask worker')} died of this image")
+
+    def _asked(self, function: Callable[..., Outcome], task: Task, key: tuple[str, str, str], priority: int) -> Outcome:
+        """Submit a task, and wait for what comes of it."""
+        fleet, address = self.fleet, self.fleet.seat(self)
+        if fleet.stopped_at:
+            raise Stopped
+        future = fleet.client.submit(
+            function,
+            fleet.setup,
+            task,
+            key[2],
+            key=key,
+            pure=False,
+            priority=priority,
+            workers=[address] if address else None,
+            allow_other_workers=bool(address) and not fleet.arrivals.open,  # one that never answers must get none
+        )
+        try:
+            return self._result(future, key[2], address)
+        finally:
+            future.release()
+
+    def _result(self, future: Any, name: str, address: str) -> Outcome:
+        """Wait for a task.
+
+        Raises:
+            Lost, Left: it is to be submitted again.
+        """
+        fleet, done = self.fleet, Event()
+        future.add_done_callback(lambda _: done.set())
+        while True:
+            if done.wait(POLL_SECONDS) and future.status in ("finished", "error"):
+                with suppress(TimeoutError):  # its result was lost before it came
+                    outcome: Outcome = future.result(timeout=RESULT_SECONDS)
+                    return outcome
+            if fleet.client.status == "closed":
+                raise Stopped if fleet.stopped_at else Unfinished(GONE)
+            if future.status in ("cancelled", "lost") and fleet.client.status == "running":
+                raise Stopped if fleet.stopped_at else Lost
+            if fleet.stopped_at and time.monotonic() - fleet.stopped_at > GRACE_SECONDS:
+                future.cancel()
+                raise Stopped
+            if self._strayed(future, name, address):
+                future.cancel()
+                raise Left
+            if done.is_set():
+                time.sleep(POLL_SECONDS)
+
+    def _strayed(self, future: Any, name: str, address: str) -> bool:
+        """Whether nobody will do a task.
+
+        Once the worker that it wanted was the last that left, Dask gives it to none of those that come later. It leaves
+        it at a worker that it has paused, and may have moved it to one that never answers.
+        """
+        fleet = self.fleet
+        if not fleet.seats or (address in fleet.seats and not fleet.arrivals.open):
+            return False
+        if where := fleet.whereabouts(future.key):
+            return where not in fleet.seats and not fleet.started[name]
+        return address not in fleet.seats
+
+
+def _absolute(options: Options) -> Options:
+    """Options whose paths mean the same in every folder."""
+    plugins = tuple(path.absolute() for path in options.plugin)
+    weights = options.weights if options.weights is None or options.random else options.weights.absolute()
+    return replace(options, plugin=plugins, weights=weights)
+
+
+def _where(client: Any) -> str:
+    """Where the cluster is, and its dashboard, for which Dask needs another package."""
+    address = client.scheduler_info()["address"]
+    if client.cluster is not None and find_spec("bokeh") is None:  # its scheduler is in this process
+        return f"Dask cluster at {address}; for its dashboard run: pip install 'bokeh>=3.1'"
+    return f"Dask cluster at {address}, dashboard at {client.dashboard_link}"

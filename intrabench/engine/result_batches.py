@@ -1,0 +1,107 @@
+"""Make the rows of sessions, of those that were played and of those that could not be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
+from intrabench.engine.session_plan import Unit
+from intrabench.engine.summary import Summary
+from intrabench.mask import Mask
+from intrabench.models.base import Failure
+from intrabench.play.divided import Divided
+from intrabench.play.session import Session
+from intrabench.results.statuses import FAILED, NO_DATA
+from intrabench.target import TargetInfo
+
+
+@dataclass(frozen=True, eq=False)
+class Wave:
+    """Units that were played together, with the sessions of each and the columns that say how much memory that took."""
+
+    units: Sequence[Unit]
+    sessions: Sequence[Sequence[Session | Divided]]
+    memory: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Finished sessions, to be stored together.
+
+    masks: per session, one per round. summary: what came of them; its `keys` are their sessions.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    turns: Sequence[Mapping[str, Any]] = ()
+    masks: Mapping[str, Sequence[Mask]] = field(default_factory=dict)
+    summary: Summary = field(default_factory=Summary)
+
+
+def played(waves: Sequence[Wave]) -> Part:
+    """The sessions of these waves that are complete, with their turns and masks."""
+    rows, turns, masks, summary = list[Mapping[str, Any]](), list[Mapping[str, Any]](), {}, Summary()
+    every = [(unit, own, wave.memory) for wave in waves for unit, own in zip(wave.units, wave.sessions, strict=True)]
+    for unit, own, used in every:
+        if any(not session.ended for session in own):
+            continue
+        for info, session in zip(unit.scored, own, strict=True):
+            _count(summary, session)
+            columns, target_ml = _columns(unit, info, used), session.target_ml
+            rows += [{**columns, **row, "target_ml": target_ml} for row in session.rows]
+            turns += session.turns
+            if session.masks:
+                masks[session.key] = session.masks
+    return Part(rows, turns, masks, summary)
+
+
+def failed(units: Sequence[Unit], failure: Failure, of_data: bool = False) -> Part:
+    """Units that were never played, and why; of_data: because their case could not be had, which counts in no mean."""
+    status, dice = (NO_DATA, None) if of_data else (failure.status, 0.0)
+    keys = [key for unit in units for key in unit.sessions]
+    summary = Summary(computed=len(keys), keys=set(keys))
+    if keys:
+        summary.fail(failure, len(keys), status)
+    return Part([row for unit in units for row in bare_rows(unit, status, failure.message, dice)], summary=summary)
+
+
+def not_applicable(units: Sequence[Unit], reason: str) -> Part:
+    """Units that do not apply to their model because of the kind of images."""
+    keys = {key for unit in units for key in unit.sessions}
+    summary = Summary(computed=len(keys), keys=keys)
+    summary.inapplicable[reason] += len(keys)
+    rows = [row for unit in units for row in bare_rows(unit, "not_applicable", reason, dice=None)]
+    return Part(rows, summary=summary)
+
+
+def _count(summary: Summary, session: Session | Divided) -> None:
+    """Count a session: whether it failed, why it does not apply, what its metrics lack."""
+    scored = [row for row in session.rows if row["status"] not in (*FAILED, "not_applicable")]
+    summary.computed += 1
+    summary.keys.add(session.key)
+    if session.failure is not None:
+        summary.fail(session.failure)
+    summary.unmeasured.update(session.problems)
+    summary.inapplicable.update([row["error"] for row in session.rows if row["status"] == "not_applicable"][:1])
+    for metric in session.metrics if scored else ():
+        empty = all(row[metric.column] is None for row in scored)
+        (summary.undefined if empty else summary.measured)[metric.column] += 1
+
+
+def memory() -> dict[str, float | None]:
+    """The columns of the memory that was in use, at most, since `reset_peaks`."""
+    return {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
+
+
+def _columns(unit: Unit, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
+    return {**unit.columns(info), **used, "package_versions_hash": versions_hash()}
+
+
+def bare_rows(unit: Unit, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
+    """The rows of sessions that were never played, one for each target."""
+    scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
+    effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
+    same = {"status": status, "error": message, **scores, **effort}
+    used, each = memory(), zip(unit.scored, unit.sessions, strict=True)
+    return [{**_columns(unit, info, used), "session": key, **same} for info, key in each]

@@ -1,0 +1,88 @@
+"""Run a job: plan it, then have the missing sessions played, image by image."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from intrabench.datasets.cases.given import note_given
+from intrabench.engine.availability import able, fetch_weights
+from intrabench.engine.executors.make import crew, plays_here
+from intrabench.engine.make_job import make_run
+from intrabench.engine.manifest import Manifest
+from intrabench.engine.options import Options
+from intrabench.engine.plan import make_plan
+from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.scheduler import Work
+from intrabench.engine.signals import ending_softly
+from intrabench.engine.summary import Summary
+from intrabench.engine.writer import RowWriter
+from intrabench.files.mounts import warnings_about
+from intrabench.results.compact import others_at_work, tidy
+from intrabench.results.many import only
+from intrabench.results.parts import read_rows
+from intrabench.results.spellings import other_spellings
+from intrabench.results.store import Store
+
+
+@ending_softly()
+def execute(options: Options, folder: Path, reporter: Reporter, given: bool = True) -> tuple[Summary, int]:
+    """Run a job into a results folder; returns a summary and the number of rounds.
+
+    given: a person gave these options, so that later commands may open the folders among its data sets.
+
+    Raises:
+        IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
+    """
+    if options.fetch:
+        fetch_weights(options, reporter)
+    found = able(options)
+    for line in found.lacking if not found.none else ():
+        reporter.say(line)
+    job = make_run(found.options, here=plays_here(options))
+    if given:
+        note_given(job.datasets)
+    run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
+    try:
+        manifest = Manifest(options, job)
+        writer = RowWriter(Store(folder, run_id, manifest.opening), reporter, options.fail_fast)
+        models = {runner.model.short_spec for runner in job.runners}
+        for line in [*warnings_about(folder), *other_spellings(folder, models)]:
+            reporter.say(line)
+        with manifest.kept(writer.store, writer.summary):
+            _tidy(folder, run_id, reporter)
+            plan = make_plan(job, reporter)
+            writer.summary.left_out += [*found.lacking, *plan.unlisted]
+            if others_at_work(folder, run_id):
+                plan.begin_at(random.random())
+            manifest.prepared = plan.ready
+            work = Work(plan, writer, reporter)
+            with crew(found.options, work) as hands:
+                work.done_by(hands)
+        if writer.store.parts:
+            _tidy(folder, run_id, reporter)
+        return writer.summary, job.rounds
+    finally:
+        for runner in job.runners:
+            runner.close()
+
+
+def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:
+    """Put many small files together: before they are read several times, and for those who read them later."""
+    done, wrong = tidy(folder, run_id)
+    if wrong:
+        reporter.say(wrong)
+    elif done:
+        reporter.note(done)
+
+
+def rows_of(summary: Summary, folder: Path, rounds: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The current rows of a run's sessions, up to its last round; columns: as in `read_rows`."""
+    keys = pl.Series(list(summary.keys), dtype=pl.String).implode()
+    wanted = pl.col("session").is_in(keys) & (pl.col("round") <= rounds)
+    return only(read_rows(folder, columns, columns is None), wanted)

@@ -1,0 +1,54 @@
+"""A group that several hands play together, because opening its image once more costs next to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Condition
+
+from intrabench.engine.plan import Group
+from intrabench.engine.player import Take
+from intrabench.engine.session_plan import Unit
+
+PORTIONS = 4
+"""Of a group per hand: so many that all end at about the same time."""
+
+WHOLE = 64
+"""Units in a portion while all hands have groups of their own: waves stay full, and help can still come later."""
+
+
+class Pool:
+    """Units of a group in portions, each of which is handed out once. `take` gets what is finished.
+
+    busy: whether all hands have groups of their own, so that nobody will help.
+    """
+
+    def __init__(
+        self, group: Group, units: Sequence[Unit], take: Take, hands: int, busy: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.group, self.take, self._busy = group, take, busy
+        self._left = units
+        self._small = -(-len(units) // (PORTIONS * hands)) if hands > 1 else len(units)
+        self._out, self._changed = 0, Condition()
+
+    def __bool__(self) -> bool:
+        """Whether there is something left to take."""
+        return bool(self._left)
+
+    def portion(self) -> Sequence[Unit]:
+        """The next portion, none if all are handed out; call `played` afterwards, also if that failed."""
+        size = max(self._small, WHOLE) if self._busy() else self._small
+        with self._changed:
+            portion, self._left = self._left[:size], self._left[size:]
+            self._out += bool(portion)
+            return portion
+
+    def played(self) -> None:
+        """A portion was played."""
+        with self._changed:
+            self._out -= 1
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until all that was taken is played."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._out)

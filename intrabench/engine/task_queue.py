@@ -1,0 +1,124 @@
+"""What is still to be done, for several threads to take from: groups to be played, cases to be prepared."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from threading import Condition
+
+from intrabench.engine.plan import Group, Selected
+from intrabench.engine.session_plan import Runner
+from intrabench.engine.shared_task import Pool
+
+PAUSE_SECONDS = 1.0
+"""How long a group that another run holds is left alone."""
+
+PATIENCE_SECONDS = 10.0
+"""So long a hand that has loaded a network waits for a case to be prepared, before it loads another model instead.
+
+About what it takes to load a large network: so waiting and loading together take at most twice the time of the better
+choice, which nobody knows beforehand.
+"""
+
+
+START_SECONDS = 1.0
+"""The same where another model takes a fresh process, but no network is loaded: about what that takes."""
+
+
+class Agenda:
+    """Groups and cases, each handed out once.
+
+    apart: whether another model takes a fresh process, because code that does not ship is played.
+    """
+
+    def __init__(self, runners: Iterable[Runner], cases: Iterable[Selected], apart: bool = False) -> None:
+        self._least = START_SECONDS if apart else 0.0
+        self._changed = Condition()
+        self._groups: dict[Runner, deque[Group]] = {runner: deque() for runner in runners}
+        self._held: deque[tuple[float, Group]] = deque()
+        self._pools: list[Pool] = []
+        self._cases, self._preparing, self._stopped = deque(cases), 0, False
+
+    def add(self, group: Group) -> None:
+        """A group that can be played now."""
+        with self._changed:
+            self._groups[group.runner].append(group)
+            self._changed.notify_all()  # not each that waits would take it
+
+    def later(self, group: Group) -> bool:
+        """A group that another run holds. Returns whether nothing else is left to be handed out."""
+        with self._changed:
+            self._held.append((time.monotonic() + PAUSE_SECONDS, group))
+            return not (self._cases or self._preparing or any(self._groups.values()))
+
+    def offer(self, pool: Pool) -> None:
+        """A group that is being played, and that hands without a group of their own may help with."""
+        with self._changed:
+            self._pools = [one for one in self._pools if one] + [pool]
+            self._changed.notify_all()
+
+    def next(self, runner: Runner | None) -> Group | Pool | None:
+        """The next group, of this model if there is one, because it is loaded; else one to help with.
+
+        None when all is done. Waits while cases are prepared, or other runs hold the rest.
+        """
+        longest = (PATIENCE_SECONDS if runner.model.encodes else self._least) if runner else 0.0
+        patient_until = time.monotonic() + longest
+        with self._changed:
+            while not self._stopped:
+                coming = bool(self._cases or self._preparing)
+                patience = patient_until - time.monotonic() if coming else 0.0
+                if (found := self._own(runner) or (self._other() if patience <= 0 else None)) is not None:
+                    return found
+                if not (coming or self._held):
+                    break
+                pause = PAUSE_SECONDS / 4 if self._held else None
+                self._changed.wait(patience if patience > 0 else pause)
+            return None
+
+    @property
+    def groups(self) -> int:
+        """How many groups could be played now, but nobody does."""
+        with self._changed:
+            return sum(map(len, self._groups.values()))
+
+    @property
+    def cases(self) -> int:
+        """How many cases are still to be prepared."""
+        with self._changed:
+            return len(self._cases) + self._preparing
+
+    def case(self) -> Selected | None:
+        """The next case to be prepared, if any; call `prepared` afterwards."""
+        with self._changed:
+            if self._stopped or not self._cases:
+                return None
+            self._preparing += 1
+            return self._cases.popleft()
+
+    def prepared(self) -> bool:
+        """A case was prepared, or cannot be; its groups were added before. Returns whether it was the last one."""
+        with self._changed:
+            self._preparing -= 1
+            self._changed.notify_all()
+            return not (self._cases or self._preparing)
+
+    def stop(self) -> None:
+        """Hand nothing out any more."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+
+    def _own(self, runner: Runner | None) -> Group | None:
+        """The next group of a model."""
+        groups = self._groups.get(runner) if runner else None
+        return groups.popleft() if groups else None
+
+    def _other(self) -> Group | Pool | None:
+        """The next group of any model; else one that another run may have left, or one to help with."""
+        if groups := next((one for one in self._groups.values() if one), None):
+            return groups.popleft()
+        if self._held and self._held[0][0] <= time.monotonic():
+            return self._held.popleft()[1]
+        return next((pool for pool in self._pools if pool), None)

@@ -1,0 +1,96 @@
+"""Hold back what was played until the scan is known to be unchanged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from typing import TypeAlias
+
+from intrabench.engine.integrity import Seal
+from intrabench.engine.result_batches import Wave
+from intrabench.engine.session_plan import Unit
+
+SHARE = 0.05
+"""The largest share of the time for looking at the seal, because it reads the whole scan, and for awaiting scores."""
+LEAST_SECONDS = 2.0
+"""Waves shorter than this become one part: small files cost more than playing them again after a kill."""
+
+
+Keep: TypeAlias = Callable[[Sequence[Wave]], None]
+"""Takes waves that were played."""
+
+
+class Held:
+    """Waves that were played under a seal. They are written once it was found unbroken and their scores are known.
+
+    broken: whether it was broken at the last look.
+    """
+
+    def __init__(self, keep: Keep, seal: Seal) -> None:
+        self.seal, self.broken, self._keep = seal, False, keep
+        self._waves: list[Wave] = []
+        self._looked = time.perf_counter()
+
+    def add(self, wave: Wave) -> None:
+        """Hold a wave."""
+        self._waves.append(wave)
+
+    @property
+    def empty(self) -> bool:
+        """Whether all that was played is written."""
+        return not self._waves
+
+    @property
+    def unscored(self) -> Sequence[Unit]:
+        """Units whose scores are not known yet."""
+        return [
+            unit
+            for wave in self._waves
+            for unit, own in zip(wave.units, wave.sessions, strict=True)
+            if not all(session.scored() for session in own)
+        ]
+
+    def settle_if_due(self) -> Sequence[Unit]:
+        """`settle` if looking at the seal, and a part, take a small share of the time since the last look.
+
+        Waves without scores are held until the next time; if no wave has them, it waits for them for as small a share.
+        """
+        passed = time.perf_counter() - self._looked
+        if passed <= max(self.seal.seconds / SHARE, LEAST_SECONDS):
+            return []
+        return self._settle(self._scored_within(0.0) or self._scored_within(SHARE * passed))
+
+    def _scored_within(self, seconds: float) -> int:
+        """How many waves, from the first on, have all their scores after waiting for so long at most."""
+        until = time.perf_counter() + seconds
+        return len(list(takewhile(lambda wave: _scored(wave, until), self._waves)))
+
+    def settle(self) -> Sequence[Unit]:
+        """Look at the seal, and write what is held as one part.
+
+        If it is broken, nothing is written; the units that were held are returned, because they do not count.
+        """
+        for wave in self._waves:
+            _scored(wave, None)
+        return self._settle(len(self._waves))
+
+    def _settle(self, count: int) -> Sequence[Unit]:
+        """Settle the first waves; if the seal is broken, none counts."""
+        if not count:
+            return []
+        self.broken = self.seal.broken
+        if self.broken:
+            count = len(self._waves)
+        ready, self._waves = self._waves[:count], self._waves[count:]
+        if self.broken:
+            return [unit for wave in ready for unit in wave.units]
+        self._keep(ready)
+        self._looked = time.perf_counter()
+        return []
+
+
+def _scored(wave: Wave, until: float | None) -> bool:
+    """Whether all scores of a wave are known, after waiting for them until then; None: as long as it takes."""
+    sessions = [session for own in wave.sessions for session in own]
+    return all(session.scored(None if until is None else until - time.perf_counter()) for session in sessions)
