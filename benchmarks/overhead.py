@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.cases import store as cases
-from intrabench.engine.integrity import Seal
+from intrabench.engine.integrity import IntegrityCheck
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Plan, prepare
-from intrabench.engine.player import Player, arranged
+from intrabench.engine.player import Player, batches_of
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.session_plan import Runner
-from intrabench.engine.write_buffer import Held
-from intrabench.engine.writer import RowWriter
+from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.write_buffer import WriteBuffer
+from intrabench.engine.writer import ResultWriter
 from intrabench.mask import Mask
 from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
@@ -166,10 +166,10 @@ def played(
     clock: Callable[[], float] = time.perf_counter,
 ) -> float:
     """Seconds for all sessions of the first case, with one or several prompters, and the writing of their parts."""
-    runner, case = Runner(model), dataset.cases()[0]
+    runner, case = ModelRun(model), dataset.cases()[0]
     made = tuple(map(make_prompter, [prompters] if isinstance(prompters, str) else prompters))
     job = Job((runner,), made, (dataset,), (0,), rules, rounds, metrics=of_protocol(rules.metrics))
-    writer = RowWriter(Store(folder, "bench"), Silent())
+    writer = ResultWriter(Store(folder, "bench"), Silent())
     player = Player(job, writer.take, print)
     (group,) = Plan(job).groups(dataset, case, prepare(dataset, case, Silent()))
     scene = cases.open_case(dataset, case)
@@ -177,8 +177,8 @@ def played(
     targets = {target.id: target for target in scene.targets()}
     started = clock()
     with runner.model.open(volume) as image:
-        held = Held(player._keep, Seal(volume, targets.values()))
-        player.play_waves(group, arranged(group.units, (), apart=False), targets, image, volume, held)
+        held = WriteBuffer(player._keep, IntegrityCheck(volume, targets.values()))
+        player.play_waves(group, batches_of(group.units, (), apart=False), targets, image, volume, held)
     held.settle()
     return clock() - started
 

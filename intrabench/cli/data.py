@@ -38,10 +38,10 @@ def data_get(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Download and convert data sets; existing cases are kept."""
-    from intrabench.engine.executors.placement import asked
+    from intrabench.engine.executors.placement import requested
     from intrabench.engine.make_job import make_preparation
     from intrabench.engine.options import Options
-    from intrabench.engine.prepare_cases import get
+    from intrabench.engine.prepare_cases import prepare_cases
     from intrabench.engine.progress.reporter import reporting
     from intrabench.engine.signals import ending_softly
 
@@ -49,13 +49,13 @@ def data_get(
         note(f"{dataset.argument}, case {case}: {several(len(index.targets), 'target')}")
 
     _use(root)
-    number = 1 if jobs is None and asked("auto") != 0 else jobs or 0
+    number = 1 if jobs is None and requested("auto") != 0 else jobs or 0
     options = Options(dataset=names, cases=cases, plugin=plugin, workers=str(number))
     with reporting(quiet=quiet()) as reporter, continued(reporter, "cases"), ending_softly():
         job = make_preparation(options)
         for dataset in job.datasets:
             reporter.note(f"{dataset.argument}: licence {dataset.card.licence}")
-        complete = get(job, options, reporter, tell)
+        complete = prepare_cases(job, options, reporter, tell)
     if not complete:
         raise typer.Exit(1)
 

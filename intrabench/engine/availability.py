@@ -16,7 +16,7 @@ from intrabench.models.weights import registry as weights
 
 
 @dataclass(frozen=True)
-class Able:
+class Availability:
     """The options of a run with the models that can run, and a sentence for each other; none can if `none`."""
 
     options: Options
@@ -24,27 +24,27 @@ class Able:
     none: bool = False
 
 
-def able(options: Options) -> Able:
+def find_available(options: Options) -> Availability:
     """Leave out models that lack their weights or packages, if others can run.
 
     Raises:
         IntraBenchError: a name, spec or option is wrong.
     """
     if options.python is not None:
-        return Able(options)  # its interpreter knows
+        return Availability(options)  # its interpreter knows
     models = models_of(options)
     lacking = [_lacks(model, options) for _, model in models]
     if not any(lacking):
-        return Able(options)
+        return Availability(options)
     kept = tuple(given for (given, _), lack in zip(models, lacking, strict=True) if not lack)
     said = [f"model {m.short_spec} is left out: {lack}" for (_, m), lack in zip(models, lacking, strict=True) if lack]
-    return Able(replace(options, model=kept) if kept else options, list(dict.fromkeys(said)), none=not kept)
+    return Availability(replace(options, model=kept) if kept else options, list(dict.fromkeys(said)), none=not kept)
 
 
 def fetch_weights(options: Options, reporter: Reporter) -> None:
     """Download the weights of the models that are missing and may be downloaded, each after its licence was said.
 
-    What cannot be had is said; whether the run can do without is for `able`.
+    What cannot be had is said; whether the run can do without is for `find_available`.
     """
     needed = dict.fromkeys(id for _, model in models_of(options) if (id := _missing(model, options)))
     for entry in map(weights.get, needed):

@@ -10,7 +10,7 @@ from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
-from intrabench.engine.availability import able
+from intrabench.engine.availability import find_available
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.options import Options
@@ -20,7 +20,7 @@ from intrabench.results.parts import finished_sessions
 
 def describe(options: Options, folder: Path) -> list[str]:
     """Lines for people: downloads and their state, sessions per model, how many are finished, and what is missing."""
-    found = able(options)
+    found = find_available(options)
     job = make_unplayed(options) if found.none else make_run(found.options)
     try:
         return [*_described(job, folder), *found.lacking]

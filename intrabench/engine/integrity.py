@@ -22,7 +22,7 @@ CHUNK = 4093
 REMEDY = "which all share; copy the array first, array.copy()"
 
 
-class Seal:
+class IntegrityCheck:
     """A scan and targets as they are now. `seconds` is how long a look at them takes."""
 
     def __init__(self, volume: Volume, targets: Iterable[Target] = ()) -> None:
@@ -46,10 +46,10 @@ class Seal:
         return [scan, *map(_target, self._targets)]
 
 
-class Witness(Predictor):
+class IntegrityMonitor(Predictor):
     """An image that notes who broke the seal while one session is played."""
 
-    def __init__(self, image: Predictor, seal: Seal) -> None:
+    def __init__(self, image: Predictor, seal: IntegrityCheck) -> None:
         self.image, self.seal = image, seal
         self._who = ""
 

@@ -21,7 +21,7 @@ from intrabench.engine.hardware import commit, hardware
 from intrabench.engine.options import DEFAULTS, Options
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.fetch.checksum import noted
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.identity.versions import version_of
 from intrabench.models.weights import registry as weights
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
     from intrabench.datasets.cases.stored_case import CaseIndex
     from intrabench.engine.job import Job
-    from intrabench.engine.session_plan import Runner
+    from intrabench.engine.session_plan import ModelRun
     from intrabench.engine.summary import Summary
     from intrabench.results.store import Store
 
@@ -87,7 +87,7 @@ class Manifest:
         A run that wrote nothing leaves no manifest, unless it completed the manifest of an earlier run.
         """
         state = "interrupted"
-        with held(store.root / "locks" / f"{store.run_id}{LOCK}"):
+        with locked(store.root / "locks" / f"{store.run_id}{LOCK}"):
             try:
                 yield
                 state = FINISHED
@@ -149,7 +149,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _weights(runner: Runner, id: str) -> dict[str, str]:
+def _weights(runner: ModelRun, id: str) -> dict[str, str]:
     """The identity and source of a model's weights."""
     entry, runtime = weights.get(id), runner.model.runtime
     if runtime.random:

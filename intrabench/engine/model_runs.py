@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from intrabench.engine.options import DEFAULTS, Options
 from intrabench.engine.requirements import check_requirements, pick_device
-from intrabench.engine.session_plan import Runner
+from intrabench.engine.session_plan import ModelRun
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import ships
 from intrabench.models.base import Model, Runtime
@@ -23,7 +23,9 @@ _RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_e
 """Options that define the runtime of a model; an object may have its own runtime."""
 
 
-def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options, here: bool = True) -> tuple[Runner, ...]:
+def make_model_runs(
+    models: Iterable[tuple[ModelLike, Model]], options: Options, here: bool = True
+) -> tuple[ModelRun, ...]:
     """Models, each with its text as given, with the runtimes of the options.
 
     here: whether they compute in this process. Else it only plans: neither torch nor a model is loaded, and what only
@@ -32,14 +34,14 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options, he
     Raises:
         IntraBenchError: a model cannot run with these options, or its weights are missing; no process is left running.
     """
-    made: list[Runner] = []
+    made: list[ModelRun] = []
     models = list(models)
     _check_random(options, [model for _, model in models])
     if options.python is None and options.weights is None:
         weights.check_present([model for _, model in models])
     try:
         for given, model in models:
-            made.append(equipped(model, options, str(given), here=here))
+            made.append(with_runtime(model, options, str(given), here=here))
             if len(models) > 1:
                 made[-1].close()  # another interpreter has loaded it; one model in memory at a time
     except BaseException:
@@ -49,7 +51,7 @@ def make_runners(models: Iterable[tuple[ModelLike, Model]], options: Options, he
     return tuple(made)
 
 
-def make_runner(options: Options) -> Runner:
+def make_model_run(options: Options) -> ModelRun:
     """The one model of the options, with its runtime, which keeps no embeddings; only another interpreter loads it now.
 
     Raises:
@@ -61,7 +63,7 @@ def make_runner(options: Options) -> Runner:
     given = options.model[0]
     model = model_of(given, options)
     _check_random(options, [model])
-    return equipped(model, options, str(given), load=False, keep=False)
+    return with_runtime(model, options, str(given), load=False, keep=False)
 
 
 def _check_random(options: Options, models: Sequence[Model]) -> None:
@@ -78,13 +80,13 @@ def model_of(given: ModelLike, options: Options) -> Model:
     return model
 
 
-def equipped(
+def with_runtime(
     model: Model, options: Options, spec: str = "", load: bool = True, here: bool = True, keep: bool = True
-) -> Runner:
+) -> ModelRun:
     """A model with the runtime of the options, or with its own runtime.
 
     spec: the spec for another interpreter. load: check now whether a file of weights given by the user fits. here: see
-    `make_runners`. keep: whether embeddings may outlast the run.
+    `make_model_runs`. keep: whether embeddings may outlast the run.
     """
     if model.runtime == Runtime():
         _set_runtime(model, options, here)
@@ -98,22 +100,22 @@ def equipped(
         weights.locate(model.weights, model.runtime.weights, intact=here)  # missing ones now, not per target
         if model.runtime.weights is not None and load and here:
             model.load()  # a user's file may be anything
-    return Runner(model, model.runtime.device)
+    return ModelRun(model, model.runtime.device)
 
 
-def _remote(model: Model, options: Options, spec: str, here: bool) -> Runner:
+def _remote(model: Model, options: Options, spec: str, here: bool) -> ModelRun:
     """A model in the other interpreter, which is started to plan only if it alone has the weights."""
     from intrabench.engine.executors.remote_model import RemoteModel
 
     if not here:
         with suppress(IntraBenchError):
             weights.identity(model)
-            return Runner(model, model.runtime.device)
+            return ModelRun(model, model.runtime.device)
     assert options.python is not None
     remote = RemoteModel(options.python, spec, model.runtime, options.plugin)
     if not here:
         remote.close()
-    return Runner(model, model.runtime.device, remote)
+    return ModelRun(model, model.runtime.device, remote)
 
 
 def _set_runtime(model: Model, options: Options, here: bool) -> None:

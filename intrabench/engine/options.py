@@ -15,7 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from intrabench.effort import Calibration, given_effort, given_hand
-from intrabench.engine.executors.placement import asked
+from intrabench.engine.executors.placement import requested
 from intrabench.engine.seeds import given_seeds
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
@@ -144,7 +144,7 @@ def check(options: Options) -> None:
         raise IntraBenchError(f"--batch {options.batch} is not a batch size; give fixed, auto or a number")
     if options.cache_gb is not None and not 0 < options.cache_gb < 1e9:
         raise IntraBenchError(f"--cache-gb {options.cache_gb:g} is not a size; give GB, or --no-cache-embeddings")
-    number = asked(options.workers)
+    number = requested(options.workers)
     if not 0 < options.timeout < math.inf:
         raise IntraBenchError(f"--timeout {options.timeout:g} is not a time limit; give seconds, such as 600")
     if options.workers != "auto" and number and options.objects:

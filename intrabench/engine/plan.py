@@ -16,7 +16,7 @@ from intrabench.datasets.cases.selection import check_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.session_plan import Runner, Unit
+from intrabench.engine.session_plan import ModelRun, SessionPlan
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.fetch.transfer import DownloadError
 from intrabench.files.atomic import CannotWrite
@@ -26,7 +26,7 @@ DEATHS = 3
 """Deaths of one group that end it, not counting those that only narrow down who is at fault."""
 
 
-class Blame:
+class CrashCount:
     """What workers died of that played a group. verdict: the failure of all that is left, once it is clear."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Blame:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ImageTask:
     """The units that share one opened image: one case and one model. They are made when they are asked for.
 
     blame: on whom deaths of workers are blamed in this run, in whatever portions the group is played.
@@ -53,12 +53,12 @@ class Group:
     job: Job
     dataset: Dataset
     case: str
-    runner: Runner
+    runner: ModelRun
     index: CaseIndex
-    blame: Blame = field(default_factory=Blame)
+    blame: CrashCount = field(default_factory=CrashCount)
 
     @property
-    def units(self) -> list[Unit]:
+    def units(self) -> list[SessionPlan]:
         """All units."""
         return self.job.units(self.dataset, self.case, self.runner, self.index)
 
@@ -102,10 +102,10 @@ class Plan:
     lost: list[Selected] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
 
-    def groups(self, dataset: Dataset, case: str, index: CaseIndex) -> list[Group]:
+    def groups(self, dataset: Dataset, case: str, index: CaseIndex) -> list[ImageTask]:
         """The groups of a prepared case, one per model that has sessions on it."""
         return [
-            Group(self.job, dataset, case, runner, index)
+            ImageTask(self.job, dataset, case, runner, index)
             for runner in self.job.runners
             if index.targets and self.job.prompters_for(runner.model)
         ]
@@ -120,7 +120,7 @@ class Plan:
         self.ready = dict(ready[first:] + ready[:first])
         self.waiting = self.waiting[waiting:] + self.waiting[:waiting]
 
-    def whole(self, dataset: Dataset, case: str) -> list[Unit]:
+    def whole(self, dataset: Dataset, case: str) -> list[SessionPlan]:
         """The units that stand for a whole case."""
         return [unit for runner in self.job.runners for unit in self.job.units(dataset, case, runner, None)]
 
@@ -156,7 +156,7 @@ def make_plan(job: Job, reporter: Reporter) -> Plan:
     for line in plan.unlisted:
         reporter.say(line)
     for dataset, case in job.selected(without=unlisted):
-        if (index := look(dataset, case, reporter)) is None:
+        if (index := find_prepared(dataset, case, reporter)) is None:
             plan.waiting.append((dataset, case))
         else:
             plan.ready[dataset, case] = index
@@ -179,7 +179,7 @@ def _downloads(dataset: Dataset, waiting: Sequence[str]) -> bool:
         return False
 
 
-def look(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex | None:
+def find_prepared(dataset: Dataset, case: str, reporter: Reporter) -> CaseIndex | None:
     """The index of a case that is ready; None if it must be prepared."""
     try:
         with foreign():
@@ -226,7 +226,7 @@ class Unavailable(Failure):
     """A case that cannot be downloaded or stored, for which it is not to blame."""
 
 
-def lost(error: Exception, started: float) -> Failure:
+def preparation_failure(error: Exception, started: float) -> Failure:
     """The failure for what `prepare` raised; started: when it began, `time.perf_counter`."""
     failure = failure_of(error, started)
     return Unavailable(**vars(failure)) if isinstance(error, DownloadError | CannotWrite) else failure

@@ -12,12 +12,12 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.environment import reset_peaks
-from intrabench.engine.integrity import REMEDY, Seal, Witness
+from intrabench.engine.integrity import REMEDY, IntegrityCheck, IntegrityMonitor
 from intrabench.engine.job import Job
-from intrabench.engine.plan import Group
-from intrabench.engine.result_batches import Part, Wave, failed, memory, not_applicable, played
-from intrabench.engine.session_plan import Runner, Unit
-from intrabench.engine.write_buffer import Held
+from intrabench.engine.plan import ImageTask
+from intrabench.engine.result_batches import ResultBatch, SessionBatch, failed, memory, not_applicable, played
+from intrabench.engine.session_plan import ModelRun, SessionPlan
+from intrabench.engine.write_buffer import WriteBuffer
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.adapt import refuse
@@ -31,7 +31,7 @@ from intrabench.superpixels.partitions.partition import Partition
 from intrabench.target import Target
 from intrabench.volume import Volume
 
-Take = Callable[[Part], None]
+Take = Callable[[ResultBatch], None]
 """Stores finished sessions."""
 
 
@@ -50,12 +50,14 @@ class Player:
         begins: Callable[[Sequence[str]], None] = lambda keys: None,
     ) -> None:
         self.job, self.take, self.say, self.begins = job, take, say, begins
-        self._loaded: Runner | None = None
+        self._loaded: ModelRun | None = None
         self._scorer, self._remembered = Scorer(), 0  # bytes that the model remembered of the last wave's sessions
         self._annotations: dict[tuple[str, ...], Partition] = {}  # of the last case
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
-    def play(self, group: Group, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]] = ()) -> None:
+    def play(
+        self, group: ImageTask, units: Sequence[SessionPlan], suspects: Sequence[Sequence[SessionPlan]] = ()
+    ) -> None:
         """Open the image once and play the units in waves, and then each of the suspects as one wave.
 
         If somebody changes the scan or a target, the sessions since then do not count. They are played again with fresh
@@ -69,11 +71,11 @@ class Player:
             left = self._play_opened(group, left, (), apart=True)
 
     def _play_opened(
-        self, group: Group, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], apart: bool
-    ) -> Sequence[Unit]:
+        self, group: ImageTask, units: Sequence[SessionPlan], suspects: Sequence[Sequence[SessionPlan]], apart: bool
+    ) -> Sequence[SessionPlan]:
         """Read and open the image and play the units; returns those that are left because somebody changed the scan."""
         every = [*chain(units, *suspects)]
-        stack, held, left = ExitStack(), None, list[Unit]()
+        stack, held, left = ExitStack(), None, list[SessionPlan]()
         try:
             started = time.perf_counter()
             try:
@@ -85,7 +87,7 @@ class Player:
                     targets = {target.id: target for target in stored.targets(_ids(every))}
                     units, suspects = self._present(units, suspects, targets)
                     every = [*chain(units, *suspects)]
-                    held = Held(self._keep, Seal(volume, targets.values()))
+                    held = WriteBuffer(self._keep, IntegrityCheck(volume, targets.values()))
                     if self.job.strict:  # before the image is encoded
                         refuse(group.runner.model.notes(volume))
                     image = stack.enter_context(group.runner.open(volume))
@@ -97,7 +99,7 @@ class Player:
                 self._fail(group, every, failure_of(error, started), of_data=held is None)
             else:
                 last = LARGEST_WAVE if image.costly_calls else LAST_WAVE
-                coming = arranged(units, suspects, apart, self._fullness(group), last)
+                coming = batches_of(units, suspects, apart, self._fullness(group), last)
                 left += self.play_waves(group, coming, targets, image, volume, held, apart)
         finally:  # Ctrl-C keeps the sessions that are complete
             if held is not None:
@@ -110,17 +112,17 @@ class Player:
             self.say(f"{group.title}: the scan or a target was changed; what played since is played again")
         return left
 
-    def _fullness(self, group: Group) -> Callable[[], float]:
+    def _fullness(self, group: ImageTask) -> Callable[[], float]:
         """How much of the memory for sessions, as much as for embeddings, the last wave took; see `waves`."""
         room = max(1, group.runner.model.runtime.memory_mb) << 20
         return lambda: self._remembered / room
 
     def _present(
-        self, units: Sequence[Unit], suspects: Sequence[Sequence[Unit]], targets: Mapping[str, Target]
-    ) -> tuple[Sequence[Unit], Sequence[Sequence[Unit]]]:
+        self, units: Sequence[SessionPlan], suspects: Sequence[Sequence[SessionPlan]], targets: Mapping[str, Target]
+    ) -> tuple[Sequence[SessionPlan], Sequence[Sequence[SessionPlan]]]:
         """The units but those with a target that left the image when that was moved, which have nothing to segment."""
 
-        def gone(unit: Unit) -> bool:
+        def gone(unit: SessionPlan) -> bool:
             here = (targets[info.id].mask.any() or not info.voxels for info in unit.targets)
             return not unit.protocol.partition and not all(here)
 
@@ -131,10 +133,10 @@ class Player:
         present = [[unit for unit in each if not gone(unit)] for each in (units, *suspects)]
         return present[0], present[1:]
 
-    def _keep(self, waves: Sequence[Wave]) -> None:
+    def _keep(self, waves: Sequence[SessionBatch]) -> None:
         self.take(played(waves))
 
-    def _close(self, group: Group, stack: ExitStack) -> None:
+    def _close(self, group: ImageTask, stack: ExitStack) -> None:
         """Close the image."""
         try:
             with progress.step("opening", "closing the image", group.title), foreign():
@@ -142,7 +144,7 @@ class Player:
         except Exception as error:  # the model's own code may raise anything
             self.say(f"{group.title}: closing the image failed ({in_words(error)})")
 
-    def _opened(self, group: Group) -> StoredCase:
+    def _opened(self, group: ImageTask) -> StoredCase:
         """The case of a group; groups of one image follow each other, so it is read once."""
         if self._stored is None or self._stored[:2] != (group.dataset, group.case):
             self._stored = None  # keep only one volume in memory
@@ -150,28 +152,28 @@ class Player:
             self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
         return self._stored[2]
 
-    def _fail(self, group: Group, units: Sequence[Unit], failure: Failure, of_data: bool = False) -> None:
+    def _fail(self, group: ImageTask, units: Sequence[SessionPlan], failure: Failure, of_data: bool = False) -> None:
         """Rows for units whose image could not be opened; of_data: not even read."""
         self.say(f"{group.title}: {failure.message}")
         self.take(failed(units, failure, of_data))
 
     def play_waves(
         self,
-        group: Group,
-        coming: Iterator[tuple[Sequence[Unit], bool]],
+        group: ImageTask,
+        coming: Iterator[tuple[Sequence[SessionPlan], bool]],
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
-        held: Held,
+        held: WriteBuffer,
         apart: bool = False,
-    ) -> Sequence[Unit]:
+    ) -> Sequence[SessionPlan]:
         """Play waves against their opened image; one that is alone is settled before and after it.
 
         If somebody breaks the seal, what is held does not count, and this ends; apart, each unit is a wave, and that
         one fails. Returns the units that are left.
         """
         for wave, alone in coming:
-            again: Sequence[Unit] = self._settle(group, held) if alone else []
+            again: Sequence[SessionPlan] = self._settle(group, held) if alone else []
             if again:
                 again = [*again, *wave]
             else:
@@ -183,7 +185,7 @@ class Player:
                 return [*([] if apart else again), *(unit for rest, _ in coming for unit in rest)]
         return self._settle(group, held)
 
-    def _settle(self, group: Group, held: Held) -> Sequence[Unit]:
+    def _settle(self, group: ImageTask, held: WriteBuffer) -> Sequence[SessionPlan]:
         """Settle what is held; as long as this waits for scores, their sessions are being played."""
         if held.empty:
             return []
@@ -195,17 +197,17 @@ class Player:
 
     def _play_wave(
         self,
-        group: Group,
-        wave: Sequence[Unit],
+        group: ImageTask,
+        wave: Sequence[SessionPlan],
         alone: bool,
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
-        held: Held,
+        held: WriteBuffer,
         apart: bool,
-    ) -> Sequence[Unit]:
+    ) -> Sequence[SessionPlan]:
         """Play one wave; returns the units that do not count because the seal is broken."""
-        started, witness = time.perf_counter(), Witness(image, held.seal)
+        started, witness = time.perf_counter(), IntegrityMonitor(image, held.seal)
         reset_peaks()
         try:
             with foreign():
@@ -216,13 +218,13 @@ class Player:
         try:
             self._remembered = play(playing, witness if apart else image, self._scorer)
         finally:
-            held.add(Wave(wave, [one.sessions for one in playing], memory()))
+            held.add(SessionBatch(wave, [one.sessions for one in playing], memory()))
         again = held.settle() if alone else held.settle_if_due()
         if apart and again:
             self.take(failed(wave, Failure("error", witness.message)))
         return again
 
-    def _begun(self, unit: Unit, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
+    def _begun(self, unit: SessionPlan, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
         """The session of a unit, or its joint session."""
         if unit.protocol.partition:
             return Divided(unit.key, self._annotation([targets[info.id] for info in unit.targets]), self.job.metrics)
@@ -242,7 +244,7 @@ class Player:
             self._annotations[known] = annotation_of(targets)
         return self._annotations[known]
 
-    def _session(self, unit: Unit, key: str, target: Target, volume: Volume) -> Session:
+    def _session(self, unit: SessionPlan, key: str, target: Target, volume: Volume) -> Session:
         job = self.job
         return Session(
             key,
@@ -261,17 +263,17 @@ class Player:
         )
 
 
-def _ids(units: Sequence[Unit]) -> list[str]:
+def _ids(units: Sequence[SessionPlan]) -> list[str]:
     return sorted({info.id for unit in units for info in unit.targets})
 
 
-def arranged(
-    units: Sequence[Unit],
-    suspects: Sequence[Sequence[Unit]],
+def batches_of(
+    units: Sequence[SessionPlan],
+    suspects: Sequence[Sequence[SessionPlan]],
     apart: bool,
     fullness: Callable[[], float] = lambda: 0.0,
     last: int = LAST_WAVE,
-) -> Iterator[tuple[Sequence[Unit], bool]]:
+) -> Iterator[tuple[Sequence[SessionPlan], bool]]:
     """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
     if apart:
         yield from (([unit], True) for unit in units)

@@ -13,14 +13,14 @@ from intrabench.datasets.cases.given import note_given
 from intrabench.datasets.cases.selection import select_cases
 from intrabench.datasets.cases.store import to_download
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.executors.executor import Hand, Hands
-from intrabench.engine.executors.make import preparing
+from intrabench.engine.executors.executor import Executor, Executors
+from intrabench.engine.executors.make import make_preparers
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options
-from intrabench.engine.plan import Selected, Unavailable, look
+from intrabench.engine.plan import Selected, Unavailable, find_prepared
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.task_queue import Agenda
-from intrabench.engine.threads import together
+from intrabench.engine.task_queue import TaskQueue
+from intrabench.engine.threads import run_threads
 from intrabench.errors import IntraBenchError, told
 from intrabench.fetch.source import Source
 from intrabench.models.base import Failure
@@ -32,20 +32,20 @@ Tell = Callable[[Dataset, str, CaseIndex], None]
 """Gets each case that is there."""
 
 
-def get(job: Job, options: Options, reporter: Reporter, tell: Tell) -> bool:
+def prepare_cases(job: Job, options: Options, reporter: Reporter, tell: Tell) -> bool:
     """Get the cases of a job that the options made (`make_preparation`). Returns whether all of them are there.
 
     Raises:
         IntraBenchError: a case does not exist, or workers cannot start.
     """
-    getting = Getting(job, reporter, tell)
-    with preparing(options, job, getting.agenda.cases, reporter) as hands:
+    getting = CasePreparation(job, reporter, tell)
+    with make_preparers(options, job, getting.agenda.cases, reporter) as hands:
         getting.done_by(hands)
     note_given(job.datasets)
     return not getting.failed
 
 
-class Getting:
+class CasePreparation:
     """The cases of data sets that are ready, and those on the agenda. failed: how many cases and data sets failed."""
 
     def __init__(self, job: Job, reporter: Reporter, tell: Tell) -> None:
@@ -55,13 +55,13 @@ class Getting:
         self.ready: dict[Selected, CaseIndex] = {}
         waiting = list[Selected]()
         for selected in [(dataset, case) for dataset in job.datasets for case in self._cases(dataset)]:
-            if (index := look(*selected, reporter)) is None:
+            if (index := find_prepared(*selected, reporter)) is None:
                 waiting.append(selected)
             else:
                 self.ready[selected] = index
-        self.agenda = Agenda((), waiting)
+        self.agenda = TaskQueue((), waiting)
 
-    def done_by(self, hands: Hands) -> None:
+    def done_by(self, hands: Executors) -> None:
         """Prepare all cases."""
         if total := len(self.ready) + self.agenda.cases:
             self.reporter.begin(total, len(self.ready), "case")
@@ -70,7 +70,7 @@ class Getting:
         if hands.here:
             self._prepare_all(hands.preparers[0])
         else:
-            together([partial(self._prepare_all, hand) for hand in hands.preparers], partial(self._stop, hands))
+            run_threads([partial(self._prepare_all, hand) for hand in hands.preparers], partial(self._stop, hands))
 
     def _cases(self, dataset: Dataset) -> Sequence[str]:
         """The selected cases; none if what all of them need cannot be had, or if there is no room for them."""
@@ -94,7 +94,7 @@ class Getting:
             return False
         return True
 
-    def _prepare_all(self, hand: Hand) -> None:
+    def _prepare_all(self, hand: Executor) -> None:
         while (selected := self.agenda.case()) is not None:
             if not self._is_in_vain(selected[0]):
                 self._take(*selected, hand.prepare(*selected))
@@ -127,7 +127,7 @@ class Getting:
         self.failed += 1
         self.reporter.say(f"{name}: {problem}")
 
-    def _stop(self, hands: Hands) -> None:
+    def _stop(self, hands: Executors) -> None:
         self.agenda.stop()
         for hand in hands.preparers:
             hand.stop()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
-from intrabench.engine.session_plan import Unit
+from intrabench.engine.session_plan import SessionPlan
 from intrabench.engine.summary import Summary
 from intrabench.mask import Mask
 from intrabench.models.base import Failure
@@ -18,16 +18,16 @@ from intrabench.target import TargetInfo
 
 
 @dataclass(frozen=True, eq=False)
-class Wave:
+class SessionBatch:
     """Units that were played together, with the sessions of each and the columns that say how much memory that took."""
 
-    units: Sequence[Unit]
+    units: Sequence[SessionPlan]
     sessions: Sequence[Sequence[Session | Divided]]
     memory: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ResultBatch:
     """Finished sessions, to be stored together.
 
     masks: per session, one per round. summary: what came of them; its `keys` are their sessions.
@@ -39,7 +39,7 @@ class Part:
     summary: Summary = field(default_factory=Summary)
 
 
-def played(waves: Sequence[Wave]) -> Part:
+def played(waves: Sequence[SessionBatch]) -> ResultBatch:
     """The sessions of these waves that are complete, with their turns and masks."""
     rows, turns, masks, summary = list[Mapping[str, Any]](), list[Mapping[str, Any]](), {}, Summary()
     every = [(unit, own, wave.memory) for wave in waves for unit, own in zip(wave.units, wave.sessions, strict=True)]
@@ -53,26 +53,28 @@ def played(waves: Sequence[Wave]) -> Part:
             turns += session.turns
             if session.masks:
                 masks[session.key] = session.masks
-    return Part(rows, turns, masks, summary)
+    return ResultBatch(rows, turns, masks, summary)
 
 
-def failed(units: Sequence[Unit], failure: Failure, of_data: bool = False) -> Part:
+def failed(units: Sequence[SessionPlan], failure: Failure, of_data: bool = False) -> ResultBatch:
     """Units that were never played, and why; of_data: because their case could not be had, which counts in no mean."""
     status, dice = (NO_DATA, None) if of_data else (failure.status, 0.0)
     keys = [key for unit in units for key in unit.sessions]
     summary = Summary(computed=len(keys), keys=set(keys))
     if keys:
         summary.fail(failure, len(keys), status)
-    return Part([row for unit in units for row in bare_rows(unit, status, failure.message, dice)], summary=summary)
+    return ResultBatch(
+        [row for unit in units for row in bare_rows(unit, status, failure.message, dice)], summary=summary
+    )
 
 
-def not_applicable(units: Sequence[Unit], reason: str) -> Part:
+def not_applicable(units: Sequence[SessionPlan], reason: str) -> ResultBatch:
     """Units that do not apply to their model because of the kind of images."""
     keys = {key for unit in units for key in unit.sessions}
     summary = Summary(computed=len(keys), keys=keys)
     summary.inapplicable[reason] += len(keys)
     rows = [row for unit in units for row in bare_rows(unit, "not_applicable", reason, dice=None)]
-    return Part(rows, summary=summary)
+    return ResultBatch(rows, summary=summary)
 
 
 def _count(summary: Summary, session: Session | Divided) -> None:
@@ -94,11 +96,11 @@ def memory() -> dict[str, float | None]:
     return {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
 
 
-def _columns(unit: Unit, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
+def _columns(unit: SessionPlan, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
     return {**unit.columns(info), **used, "package_versions_hash": versions_hash()}
 
 
-def bare_rows(unit: Unit, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
+def bare_rows(unit: SessionPlan, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
     """The rows of sessions that were never played, one for each target."""
     scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
     effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}

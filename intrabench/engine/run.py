@@ -11,17 +11,17 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.datasets.cases.given import note_given
-from intrabench.engine.availability import able, fetch_weights
-from intrabench.engine.executors.make import crew, plays_here
+from intrabench.engine.availability import fetch_weights, find_available
+from intrabench.engine.executors.make import make_executors, plays_in_process
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options
 from intrabench.engine.plan import make_plan
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.scheduler import Work
+from intrabench.engine.scheduler import Scheduler
 from intrabench.engine.signals import ending_softly
 from intrabench.engine.summary import Summary
-from intrabench.engine.writer import RowWriter
+from intrabench.engine.writer import ResultWriter
 from intrabench.files.mounts import warnings_about
 from intrabench.results.compact import others_at_work, tidy
 from intrabench.results.many import only
@@ -41,16 +41,16 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
     """
     if options.fetch:
         fetch_weights(options, reporter)
-    found = able(options)
+    found = find_available(options)
     for line in found.lacking if not found.none else ():
         reporter.say(line)
-    job = make_run(found.options, here=plays_here(options))
+    job = make_run(found.options, here=plays_in_process(options))
     if given:
         note_given(job.datasets)
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:
         manifest = Manifest(options, job)
-        writer = RowWriter(Store(folder, run_id, manifest.opening), reporter, options.fail_fast)
+        writer = ResultWriter(Store(folder, run_id, manifest.opening), reporter, options.fail_fast)
         models = {runner.model.short_spec for runner in job.runners}
         for line in [*warnings_about(folder), *other_spellings(folder, models)]:
             reporter.say(line)
@@ -61,8 +61,8 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
             if others_at_work(folder, run_id):
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
-            work = Work(plan, writer, reporter)
-            with crew(found.options, work) as hands:
+            work = Scheduler(plan, writer, reporter)
+            with make_executors(found.options, work) as hands:
                 work.done_by(hands)
         if writer.store.parts:
             _tidy(folder, run_id, reporter)

@@ -8,18 +8,18 @@ from threading import RLock
 
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.executors.executor import Hand, Hands, Table
+from intrabench.engine.executors.executor import Executor, Executors, TaskHandler
 from intrabench.engine.executors.placement import MOST
-from intrabench.engine.plan import Group, Plan
+from intrabench.engine.plan import ImageTask, Plan
 from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import failed
-from intrabench.engine.session_plan import Unit
-from intrabench.engine.shared_task import Pool
-from intrabench.engine.task_locks import Desk
-from intrabench.engine.task_queue import Agenda
-from intrabench.engine.threads import together
-from intrabench.engine.writer import RowWriter
+from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.shared_task import SharedTask
+from intrabench.engine.task_locks import TaskLocks
+from intrabench.engine.task_queue import TaskQueue
+from intrabench.engine.threads import run_threads
+from intrabench.engine.writer import ResultWriter
 from intrabench.files.locks import Busy
 from intrabench.models.base import Failure
 
@@ -27,15 +27,15 @@ TOLD = 3
 """So many times a run finds all that is left held by other runs, with pauses, before it says for whom it waits."""
 
 
-class Work:
+class Scheduler:
     """What a plan leaves to be done, and its results."""
 
-    def __init__(self, plan: Plan, writer: RowWriter, reporter: Reporter) -> None:
+    def __init__(self, plan: Plan, writer: ResultWriter, reporter: Reporter) -> None:
         self.plan, self.job, self.writer, self.reporter = plan, plan.job, writer, reporter
         self.store, self.summary = writer.store, writer.summary
-        self.agenda = Agenda(self.job.runners, plan.waiting, apart=not self.job.ships)
-        self.desk = Desk(self.job, writer, reporter, self._share)
-        self._expected: dict[Group, int] = {}  # sessions that were missing when it was put on the agenda
+        self.agenda = TaskQueue(self.job.runners, plan.waiting, apart=not self.job.ships)
+        self.desk = TaskLocks(self.job, writer, reporter, self._share)
+        self._expected: dict[ImageTask, int] = {}  # sessions that were missing when it was put on the agenda
         self._lock, self._begun = RLock(), False
         self._waited = 0  # times that all that was left was held by other runs
         self._players = 1
@@ -48,7 +48,7 @@ class Work:
         if not plan.waiting:
             self._tell()
 
-    def done_by(self, hands: Hands) -> None:
+    def done_by(self, hands: Executors) -> None:
         """Prepare all cases and play all groups.
 
         Raises:
@@ -78,22 +78,22 @@ class Work:
         self.reporter.begin(self.summary.total, self.summary.already)
         self._begun = True
 
-    def _together(self, hands: Hands) -> None:
+    def _together(self, hands: Executors) -> None:
         """Let all hands work, also those that come later; the first error ends all."""
         desk = hands.desk or self.desk
 
-        def playing(players: Iterable[Hand]) -> list[Callable[[], None]]:
+        def playing(players: Iterable[Executor]) -> list[Callable[[], None]]:
             return [partial(self._play_all, hand, desk) for hand in players]
 
         preparing = [partial(self._prepare_all, hand) for hand in hands.preparers]
-        together([*preparing, *playing(hands.players)], partial(self._stop, hands), lambda: playing(hands.more()))
+        run_threads([*preparing, *playing(hands.players)], partial(self._stop, hands), lambda: playing(hands.more()))
 
-    def _stop(self, hands: Hands) -> None:
+    def _stop(self, hands: Executors) -> None:
         self.agenda.stop()
         for hand in (*hands.preparers, *hands.players):
             hand.stop()
 
-    def _prepare_all(self, hand: Hand) -> None:
+    def _prepare_all(self, hand: Executor) -> None:
         while (selected := self.agenda.case()) is not None:
             dataset, case = selected
             found = hand.prepare(dataset, case)
@@ -106,14 +106,14 @@ class Work:
             if last:
                 self._tell()
 
-    def _play_all(self, hand: Hand, desk: Table) -> None:
+    def _play_all(self, hand: Executor, desk: TaskHandler) -> None:
         while (found := self.agenda.next(hand.runner)) is not None:
-            if isinstance(found, Pool):
+            if isinstance(found, SharedTask):
                 self._help(hand, found)
             else:
                 self._play(hand, found, desk)
 
-    def _play(self, hand: Hand, group: Group, desk: Table) -> None:
+    def _play(self, hand: Executor, group: ImageTask, desk: TaskHandler) -> None:
         """Play a group under its lease; if another run holds it, later."""
         try:
             # another run finished those that are no longer missing
@@ -124,15 +124,15 @@ class Work:
                 if self._waited == TOLD:
                     self.reporter.say(f"waiting for {busy}")
 
-    def _share(self, hand: Hand, group: Group, units: Sequence[Unit], take: Take) -> None:
+    def _share(self, hand: Executor, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
         """Play units with the help of hands that have nothing else to do."""
         hands = self._players if not group.runner.model.encodes else 1
-        pool = Pool(group, units, take, hands, lambda: self.agenda.groups >= hands)
+        pool = SharedTask(group, units, take, hands, lambda: self.agenda.groups >= hands)
         self.agenda.offer(pool)
         self._help(hand, pool)
         pool.wait()
 
-    def _help(self, hand: Hand, pool: Pool) -> None:
+    def _help(self, hand: Executor, pool: SharedTask) -> None:
         while units := pool.portion():
             try:
                 if verdict := pool.group.blame.verdict:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import Condition
 
-from intrabench.engine.plan import Group
+from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
-from intrabench.engine.session_plan import Unit
+from intrabench.engine.session_plan import SessionPlan
 
 PORTIONS = 4
 """Of a group per hand: so many that all end at about the same time."""
@@ -16,14 +16,19 @@ WHOLE = 64
 """Units in a portion while all hands have groups of their own: waves stay full, and help can still come later."""
 
 
-class Pool:
+class SharedTask:
     """Units of a group in portions, each of which is handed out once. `take` gets what is finished.
 
     busy: whether all hands have groups of their own, so that nobody will help.
     """
 
     def __init__(
-        self, group: Group, units: Sequence[Unit], take: Take, hands: int, busy: Callable[[], bool] = lambda: False
+        self,
+        group: ImageTask,
+        units: Sequence[SessionPlan],
+        take: Take,
+        hands: int,
+        busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.group, self.take, self._busy = group, take, busy
         self._left = units
@@ -34,7 +39,7 @@ class Pool:
         """Whether there is something left to take."""
         return bool(self._left)
 
-    def portion(self) -> Sequence[Unit]:
+    def portion(self) -> Sequence[SessionPlan]:
         """The next portion, none if all are handed out; call `played` afterwards, also if that failed."""
         size = max(self._small, WHOLE) if self._busy() else self._small
         with self._changed:

@@ -6,28 +6,28 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from intrabench.engine import signals
-from intrabench.engine.executors.executor import Hand, Stopped
+from intrabench.engine.executors.executor import Executor, Stopped
 from intrabench.engine.job import Job
-from intrabench.engine.plan import Group
+from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.result_batches import Part, failed
-from intrabench.engine.session_plan import Unit
-from intrabench.engine.writer import RowWriter
+from intrabench.engine.result_batches import ResultBatch, failed
+from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.writer import ResultWriter
 from intrabench.errors import several
-from intrabench.files.locks import ATTEMPTS, Lease, held
+from intrabench.files.locks import ATTEMPTS, Lock, locked
 from intrabench.models.base import Failure
 
-Share = Callable[[Hand, Group, Sequence[Unit], Take], None]
+Share = Callable[[Executor, ImageTask, Sequence[SessionPlan], Take], None]
 """Has a hand play units."""
 
 
-def alone(hand: Hand, group: Group, units: Sequence[Unit], take: Take) -> None:
+def alone(hand: Executor, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
     """The hand plays them without help."""
     hand.play(group, units, take)
 
 
-class Desk:
+class TaskLocks:
     """The results folder, as those see it who play.
 
     share: has a hand play units, perhaps with the help of others. ended: whether somebody has ended this process, which
@@ -37,7 +37,7 @@ class Desk:
     def __init__(
         self,
         job: Job,
-        writer: RowWriter,
+        writer: ResultWriter,
         reporter: Reporter,
         share: Share = alone,
         ended: Callable[[], bool] = signals.asked,
@@ -45,7 +45,7 @@ class Desk:
         self.job, self.writer, self.reporter, self.store, self._share = job, writer, reporter, writer.store, share
         self._ended = ended
 
-    def unfinished(self, group: Group) -> set[str]:
+    def unfinished(self, group: ImageTask) -> set[str]:
         """The sessions of a group to be played; those of a joint session are played together."""
         done, keys = self.store.finished(self.job.rounds), group.keys
         found = {key for key in keys if key not in done or self._lacks_masks(key)}
@@ -55,19 +55,19 @@ class Desk:
             found.update(() if found.isdisjoint(one) else one)
         return found
 
-    def missing(self, group: Group) -> list[Unit]:
+    def missing(self, group: ImageTask) -> list[SessionPlan]:
         """The units of a group that are to be played."""
         keys = self.unfinished(group)
         return [unit for unit in group.units if not keys.isdisjoint(unit.sessions)] if keys else []
 
-    def play(self, hand: Hand, group: Group, found: Callable[[int], object]) -> None:
+    def play(self, hand: Executor, group: ImageTask, found: Callable[[int], object]) -> None:
         """Have a hand play what is missing of a group, under its lease; `found` gets the number of these sessions.
 
         Raises:
             Busy: another run holds the group.
             Stopped: the hand was stopped.
         """
-        with held(self.store.root / "locks" / group.lock_name) as lease:
+        with locked(self.store.root / "locks" / group.lock_name) as lease:
             units = self.missing(group)
             found(sum(len(unit.sessions) for unit in units))
             for damaged in filter(None, (self.store.bad_masks(key) for unit in units for key in unit.sessions)):
@@ -86,7 +86,7 @@ class Desk:
     def _lacks_masks(self, session: str) -> bool:
         return self.job.save_masks and not self.store.has_masks(session)
 
-    def _take(self, lease: Lease, part: Part) -> None:
+    def _take(self, lease: Lock, part: ResultBatch) -> None:
         self.writer.take(part)
         if part.rows:  # none of a wave that was cut off
             lease.progressed()

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Iterable
 from threading import Condition
 
-from intrabench.engine.plan import Group, Selected
-from intrabench.engine.session_plan import Runner
-from intrabench.engine.shared_task import Pool
+from intrabench.engine.plan import ImageTask, Selected
+from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.shared_task import SharedTask
 
 PAUSE_SECONDS = 1.0
 """How long a group that another run holds is left alone."""
@@ -26,39 +26,39 @@ START_SECONDS = 1.0
 """The same where another model takes a fresh process, but no network is loaded: about what that takes."""
 
 
-class Agenda:
+class TaskQueue:
     """Groups and cases, each handed out once.
 
     apart: whether another model takes a fresh process, because code that does not ship is played.
     """
 
-    def __init__(self, runners: Iterable[Runner], cases: Iterable[Selected], apart: bool = False) -> None:
+    def __init__(self, runners: Iterable[ModelRun], cases: Iterable[Selected], apart: bool = False) -> None:
         self._least = START_SECONDS if apart else 0.0
         self._changed = Condition()
-        self._groups: dict[Runner, deque[Group]] = {runner: deque() for runner in runners}
-        self._held: deque[tuple[float, Group]] = deque()
-        self._pools: list[Pool] = []
+        self._groups: dict[ModelRun, deque[ImageTask]] = {runner: deque() for runner in runners}
+        self._held: deque[tuple[float, ImageTask]] = deque()
+        self._pools: list[SharedTask] = []
         self._cases, self._preparing, self._stopped = deque(cases), 0, False
 
-    def add(self, group: Group) -> None:
+    def add(self, group: ImageTask) -> None:
         """A group that can be played now."""
         with self._changed:
             self._groups[group.runner].append(group)
             self._changed.notify_all()  # not each that waits would take it
 
-    def later(self, group: Group) -> bool:
+    def later(self, group: ImageTask) -> bool:
         """A group that another run holds. Returns whether nothing else is left to be handed out."""
         with self._changed:
             self._held.append((time.monotonic() + PAUSE_SECONDS, group))
             return not (self._cases or self._preparing or any(self._groups.values()))
 
-    def offer(self, pool: Pool) -> None:
+    def offer(self, pool: SharedTask) -> None:
         """A group that is being played, and that hands without a group of their own may help with."""
         with self._changed:
             self._pools = [one for one in self._pools if one] + [pool]
             self._changed.notify_all()
 
-    def next(self, runner: Runner | None) -> Group | Pool | None:
+    def next(self, runner: ModelRun | None) -> ImageTask | SharedTask | None:
         """The next group, of this model if there is one, because it is loaded; else one to help with.
 
         None when all is done. Waits while cases are prepared, or other runs hold the rest.
@@ -110,12 +110,12 @@ class Agenda:
             self._stopped = True
             self._changed.notify_all()
 
-    def _own(self, runner: Runner | None) -> Group | None:
+    def _own(self, runner: ModelRun | None) -> ImageTask | None:
         """The next group of a model."""
         groups = self._groups.get(runner) if runner else None
         return groups.popleft() if groups else None
 
-    def _other(self) -> Group | Pool | None:
+    def _other(self) -> ImageTask | SharedTask | None:
         """The next group of any model; else one that another run may have left, or one to help with."""
         if groups := next((one for one in self._groups.values() if one), None):
             return groups.popleft()

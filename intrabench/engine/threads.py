@@ -14,7 +14,7 @@ ARRIVAL_SECONDS = 1.0
 Call = Callable[[], Any]
 
 
-def together(calls: Iterable[Call], stop: Call, more: Callable[[], Iterable[Call]] = tuple) -> None:
+def run_threads(calls: Iterable[Call], stop: Call, more: Callable[[], Iterable[Call]] = tuple) -> None:
     """Make each call in a thread of its own, also those that come later (`more`), until all have returned.
 
     What the first one raises, or Ctrl-C, has `stop` called, which lets the others end soon; it is raised again then.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import TypeAlias
 
-from intrabench.engine.integrity import Seal
-from intrabench.engine.result_batches import Wave
-from intrabench.engine.session_plan import Unit
+from intrabench.engine.integrity import IntegrityCheck
+from intrabench.engine.result_batches import SessionBatch
+from intrabench.engine.session_plan import SessionPlan
 
 SHARE = 0.05
 """The largest share of the time for looking at the seal, because it reads the whole scan, and for awaiting scores."""
@@ -17,22 +17,22 @@ LEAST_SECONDS = 2.0
 """Waves shorter than this become one part: small files cost more than playing them again after a kill."""
 
 
-Keep: TypeAlias = Callable[[Sequence[Wave]], None]
+Keep: TypeAlias = Callable[[Sequence[SessionBatch]], None]
 """Takes waves that were played."""
 
 
-class Held:
+class WriteBuffer:
     """Waves that were played under a seal. They are written once it was found unbroken and their scores are known.
 
     broken: whether it was broken at the last look.
     """
 
-    def __init__(self, keep: Keep, seal: Seal) -> None:
+    def __init__(self, keep: Keep, seal: IntegrityCheck) -> None:
         self.seal, self.broken, self._keep = seal, False, keep
-        self._waves: list[Wave] = []
+        self._waves: list[SessionBatch] = []
         self._looked = time.perf_counter()
 
-    def add(self, wave: Wave) -> None:
+    def add(self, wave: SessionBatch) -> None:
         """Hold a wave."""
         self._waves.append(wave)
 
@@ -42,7 +42,7 @@ class Held:
         return not self._waves
 
     @property
-    def unscored(self) -> Sequence[Unit]:
+    def unscored(self) -> Sequence[SessionPlan]:
         """Units whose scores are not known yet."""
         return [
             unit
@@ -51,7 +51,7 @@ class Held:
             if not all(session.scored() for session in own)
         ]
 
-    def settle_if_due(self) -> Sequence[Unit]:
+    def settle_if_due(self) -> Sequence[SessionPlan]:
         """`settle` if looking at the seal, and a part, take a small share of the time since the last look.
 
         Waves without scores are held until the next time; if no wave has them, it waits for them for as small a share.
@@ -66,7 +66,7 @@ class Held:
         until = time.perf_counter() + seconds
         return len(list(takewhile(lambda wave: _scored(wave, until), self._waves)))
 
-    def settle(self) -> Sequence[Unit]:
+    def settle(self) -> Sequence[SessionPlan]:
         """Look at the seal, and write what is held as one part.
 
         If it is broken, nothing is written; the units that were held are returned, because they do not count.
@@ -75,7 +75,7 @@ class Held:
             _scored(wave, None)
         return self._settle(len(self._waves))
 
-    def _settle(self, count: int) -> Sequence[Unit]:
+    def _settle(self, count: int) -> Sequence[SessionPlan]:
         """Settle the first waves; if the seal is broken, none counts."""
         if not count:
             return []
@@ -90,7 +90,7 @@ class Held:
         return []
 
 
-def _scored(wave: Wave, until: float | None) -> bool:
+def _scored(wave: SessionBatch, until: float | None) -> bool:
     """Whether all scores of a wave are known, after waiting for them until then; None: as long as it takes."""
     sessions = [session for own in wave.sessions for session in own]
     return all(session.scored(None if until is None else until - time.perf_counter()) for session in sessions)

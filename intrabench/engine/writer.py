@@ -7,8 +7,8 @@ from threading import RLock
 from typing import Any
 
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.result_batches import Part, bare_rows
-from intrabench.engine.session_plan import Unit
+from intrabench.engine.result_batches import ResultBatch, bare_rows
+from intrabench.engine.session_plan import SessionPlan
 from intrabench.engine.summary import Summary
 from intrabench.errors import IntraBenchError
 from intrabench.results.renewal import replaced
@@ -23,7 +23,7 @@ class FirstFailure(IntraBenchError):
         self.traceback = traceback
 
 
-class RowWriter:
+class ResultWriter:
     """Writes the parts of a run into its store, and counts them; several threads may bring some.
 
     fail_fast: the first failure that is counted ends the run.
@@ -33,7 +33,7 @@ class RowWriter:
         self.store, self.reporter, self.summary, self.fail_fast = store, reporter, Summary(), fail_fast
         self._lock = RLock()
 
-    def take(self, part: Part) -> None:
+    def take(self, part: ResultBatch) -> None:
         """Write a part, masks before rows, and count it."""
         with self._lock:
             if part.masks:
@@ -68,7 +68,7 @@ class RowWriter:
                 f"{name}: patients have changed ({changed}); this counts for all stored rows of these cases"
             )
 
-    def mended(self, whole: Sequence[Unit]) -> None:
+    def mended(self, whole: Sequence[SessionPlan]) -> None:
         """Revoke the stored failures of these whole cases, which could be prepared this time."""
         self._write([row for unit in whole for row in bare_rows(unit, "not_applicable", "mended", dice=None)])
 

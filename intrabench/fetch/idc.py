@@ -27,7 +27,7 @@ from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
 from intrabench.files.atomic import put, writing
 from intrabench.files.documents import Unreadable, read_json_list
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.workspace import DATA
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class IdcSeries(Source):
             if whole.exists():
                 return whole
             whole.parent.mkdir(parents=True, exist_ok=True)
-            with held(whole.with_name(f".{whole.name}.lock"), wait=True, option=DATA):
+            with locked(whole.with_name(f".{whole.name}.lock"), wait=True, option=DATA):
                 if not whole.exists():  # another process downloaded it in the meantime
                     part = whole.with_name(f".{whole.name}.part")
                     part.mkdir(exist_ok=True)

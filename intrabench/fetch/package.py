@@ -16,7 +16,7 @@ from intrabench.fetch.pip_config import PipSettings, pip_settings
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import why
 from intrabench.files.atomic import writing
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.workspace import DATA
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class PackageSource(Source):
             return self._checked(path)
         with writing(path):
             folder.mkdir(parents=True, exist_ok=True)
-            with held(path.with_name(path.name + ".lock"), wait=True, option=DATA):
+            with locked(path.with_name(path.name + ".lock"), wait=True, option=DATA):
                 if path.exists():  # another process downloaded it in the meantime
                     return self._checked(path)
                 settings = pip_settings()

@@ -13,7 +13,7 @@ from intrabench.fetch.places import url_of
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress
 from intrabench.files.atomic import writing
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.workspace import DATA
 
 BY_HAND = "put there by hand"
@@ -69,7 +69,7 @@ class RemoteFile(Source):
             if _is_known(path):  # also in a folder that may not be written to
                 return path
             folder.mkdir(parents=True, exist_ok=True)
-            with held(path.with_name(path.name + ".lock"), wait=True, option=DATA):
+            with locked(path.with_name(path.name + ".lock"), wait=True, option=DATA):
                 if not path.exists():
                     source = self._from_any(path, progress)
                     self._settle(path, source)

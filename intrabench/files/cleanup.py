@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from intrabench.files.atomic import CannotWrite
-from intrabench.files.locks import Busy, forget, held
+from intrabench.files.locks import Busy, forget, locked
 
 AGE = 86400.0
 """Seconds for which a leftover stays; no process takes a day to write one file."""
@@ -42,7 +42,7 @@ def _unless_held(path: Path) -> None:
         if not lease.exists():
             return _remove(path)
         forget(lease, AGE)
-        with held(lease):
+        with locked(lease):
             if path != lease:
                 _remove(path)
 

@@ -55,7 +55,7 @@ class Busy(Exception):
 
 
 @dataclass
-class Lease:
+class Lock:
     """A lease that this process holds.
 
     attempts: how many holders in a row, before this one, died, fell silent or were `ended`.
@@ -94,7 +94,7 @@ class Lease:
 
 
 @contextmanager
-def held(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator[Lease]:
+def locked(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator[Lock]:
     """Hold the lease of a path while the context lasts; its folder is created.
 
     wait: try until the holder gives it back, dies, or was silent for `SILENCE`. Without, the silence adds up over the
@@ -115,7 +115,7 @@ def held(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator[L
             time.sleep(pause)
         pause = min(2 * pause, POLL)
     tries = path.with_suffix(TRIES)
-    lease = Lease(_count(tries), claim, tries)
+    lease = Lock(_count(tries), claim, tries)
     try:
         lease._note()
         yield lease

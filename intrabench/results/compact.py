@@ -17,7 +17,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import all_atomically, make_folder, writing
-from intrabench.files.locks import Busy, held, is_held
+from intrabench.files.locks import Busy, is_held, locked
 from intrabench.results.files import halves, several_at_once, stored_and_seen, together
 from intrabench.results.packs import HOLDS, contents, held_by, is_pack, listed, new_pack
 from intrabench.results.runs import LOCK
@@ -107,7 +107,7 @@ def _alone(root: Path) -> Compacted:
         for folder in ("locks", "runs"):
             make_folder(root / folder)
         clean(root)
-        with held(root / "locks" / "compact.lock"):
+        with locked(root / "locks" / "compact.lock"):
             return _compact(root)
 
 

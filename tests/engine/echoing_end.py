@@ -7,12 +7,12 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from intrabench.engine.executors.ipc import array_in, joined, receive_file
+from intrabench.engine.executors.ipc import array_in, connect, receive_file
 
 
 def main(words: Sequence[str]) -> None:
     """Serve the test."""
-    connection = joined(words)
+    connection = connect(words)
     connection.send("ready")
     with suppress(EOFError):
         while True:

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.engine.executors.process import Supervisor
+from intrabench.engine.executors.process import ProcessExecutor
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
-from intrabench.engine.session_plan import Runner
+from intrabench.engine.session_plan import ModelRun
 from intrabench.identity.versions import ships
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows
@@ -75,10 +75,10 @@ class Worker:
 def test_a_process_is_kept_as_long_as_nobody_else_could_notice() -> None:
     registry.add_plugins([PLUGIN])
     ours, other, mine, yours = (
-        Runner(registry.make("models", spec)) for spec in ("box_fill", "random_walker", "patching", "sound")
+        ModelRun(registry.make("models", spec)) for spec in ("box_fill", "random_walker", "patching", "sound")
     )
     worker: Any = Worker()
-    supervisor = Supervisor(None, worker)  # type: ignore[arg-type]
+    supervisor = ProcessExecutor(None, worker)  # type: ignore[arg-type]
     had = []
     for runner in (ours, other, mine, mine, ours, other, yours, mine, ours):
         supervisor._use_for(runner, runner.ships)
@@ -120,8 +120,8 @@ def test_all_that_ships_ships() -> None:
 
 def test_programs_and_repositories_of_others_do_not_ship() -> None:
     for spec in ("npz:command=true", "isegm:repo=R,checkpoint=C", "box_fill+npz:command=true"):
-        assert not Runner(registry.make("models", spec)).ships, spec
-    assert Runner(registry.make("models", "box_fill+random_walker")).ships
+        assert not ModelRun(registry.make("models", spec)).ships, spec
+    assert ModelRun(registry.make("models", "box_fill+random_walker")).ships
 
 
 @pytest.mark.parametrize(("workers", "how"), [(0, "itself"), pytest.param(1, "parent", marks=pytest.mark.slow)])

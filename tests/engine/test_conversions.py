@@ -9,7 +9,7 @@ import pytest
 
 import intrabench
 from intrabench.engine.executors import make
-from intrabench.engine.executors.timeout import Watchdog
+from intrabench.engine.executors.timeout import Timeout
 from tests.engine.test_run import PASSING
 
 PLUGIN = Path(__file__).with_name("unruly_plugin.py")
@@ -26,7 +26,7 @@ FATAL = ("segv", "exit", "sysexit", "memory", "loop", "leak")
 FEW = ("segv", "sysexit", "memory", "loop")  # test_getting.py has the others
 
 
-def allowed(dog: Watchdog) -> float:
+def allowed(dog: Timeout) -> float:
     """Long, but little for the case that never ends, so that nobody waits for that."""
     begun = Path("loaded").read_text().splitlines() if Path("loaded").exists() else []
     return 2.0 if dog.phase == "preparing" and begun[-1:] and begun[-1].startswith("loop ") else 3600.0
@@ -36,7 +36,7 @@ def allowed(dog: Watchdog) -> float:
 def test_a_case_that_kills_its_conversion_fails_alone(
     data: Path, monkeypatch: pytest.MonkeyPatch, fatal: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr(Watchdog, "allowed", property(allowed))
+    monkeypatch.setattr(Timeout, "allowed", property(allowed))
     monkeypatch.setattr(make, "default_memory_limit_mb", lambda workers: 500.0)
     kinds = ("once", *fatal, "good")
     rows = run("out", *kinds)

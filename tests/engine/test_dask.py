@@ -22,9 +22,9 @@ import intrabench
 from intrabench.engine.clusters import connect
 from intrabench.engine.clusters.description import Description, imported
 from intrabench.engine.executors.dask import payload
-from intrabench.engine.executors.dask.executor import Fleet
-from intrabench.engine.executors.dask.payload import Outcome, Task
-from intrabench.engine.executors.dask.worker_plugin import Teller, forget_settings
+from intrabench.engine.executors.dask.executor import DaskCluster
+from intrabench.engine.executors.dask.payload import Task, TaskResult
+from intrabench.engine.executors.dask.worker_plugin import DaskReporter, forget_settings
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError
 from intrabench.results.parts import read_rows
@@ -150,11 +150,11 @@ def test_a_worker_that_does_not_see_the_results_folder_is_refused(cluster: Any, 
 BEGUN, END = Semaphore(0), Event()
 
 
-def waiting(*_: Any) -> Outcome:
+def waiting(*_: Any) -> TaskResult:
     """A task of a worker in this process."""
     BEGUN.release()
     END.wait(30)
-    return Outcome(missing=17)
+    return TaskResult(missing=17)
 
 
 def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() -> None:
@@ -168,7 +168,7 @@ def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() ->
         Client(made) as client,
         ThreadPoolExecutor() as threads,
     ):
-        fleet = Fleet(client, run, SimpleNamespace(job=None))  # type: ignore[arg-type]
+        fleet = DaskCluster(client, run, SimpleNamespace(job=None))  # type: ignore[arg-type]
         fleet.wait()
         (first,) = fleet.seats
         try:
@@ -343,7 +343,7 @@ def test_notices_of_workers_do_not_flood_the_scheduler() -> None:
         def log_event(self, topic: str, message: list[str]) -> None:
             self.sent.append([topic, *message])
 
-    teller = Teller(Worker(), "run")
+    teller = DaskReporter(Worker(), "run")
     for slice in range(100):
         teller.doing("1", f"encoding slice {slice}")
     teller.doing("1", "")

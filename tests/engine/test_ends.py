@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from intrabench.engine.executors import ipc, remote_model
-from intrabench.engine.executors.child_process import Process
-from intrabench.engine.executors.ipc import CalledBack, HandedDown, make_ends
+from intrabench.engine.executors.child_process import ChildProcess
+from intrabench.engine.executors.ipc import InheritedPipes, LoopbackSocket, make_channel
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 
@@ -29,8 +29,8 @@ SMALL = "phantom:shape=16x32x32,instances=2"
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, data: Path) -> bool:
     """Whether the ends are handed down."""
     monkeypatch.setattr(ipc, "HANDS_DOWN", request.param)
-    made = make_ends()
-    assert isinstance(made, HandedDown if request.param else CalledBack)
+    made = make_channel()
+    assert isinstance(made, InheritedPipes if request.param else LoopbackSocket)
     made.release()
     made.close()
     return bool(request.param)
@@ -60,7 +60,7 @@ def test_a_model_of_another_interpreter_answers_the_same(say: Callable[..., Said
 
 def test_voxels_arrive_and_leave_nothing(way: bool) -> None:
     array = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
-    process = Process(PYTHON, "tests.engine.echoing_end")
+    process = ChildProcess(PYTHON, "tests.engine.echoing_end")
     with remote_model._shared(array) as file:
         process.greeted()
         process.send(("array", array.dtype.str, array.shape), file)
@@ -71,7 +71,7 @@ def test_voxels_arrive_and_leave_nothing(way: bool) -> None:
 
 @pytest.mark.usefixtures("way")
 def test_workers_play_and_are_interrupted() -> None:
-    process = Process(PYTHON, "tests.engine.echoing_end")
+    process = ChildProcess(PYTHON, "tests.engine.echoing_end")
     process.greeted()
     process.send(("wait",))
     assert process.receive() == "waiting"
@@ -109,7 +109,7 @@ def test_a_process_reads_nothing_and_ends_with_its_owner(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("way")
 def test_a_process_that_fails_is_told_by_its_last_words() -> None:
-    process = Process(PYTHON, "tests.engine.no_such_module")
+    process = ChildProcess(PYTHON, "tests.engine.no_such_module")
     with pytest.raises(EOFError):
         process.greeted()
     assert process.ended() == (
@@ -119,11 +119,14 @@ def test_a_process_that_fails_is_told_by_its_last_words() -> None:
 
 def test_a_stranger_without_the_key_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ipc, "HANDS_DOWN", False)
-    called = CalledBack()
+    called = LoopbackSocket()
     address = called._server.getsockname()
     with socket.create_connection(address) as stranger:
         stranger.sendall(b"x" * 32)
-        code = "import sys; from intrabench.engine.executors.ipc import joined; joined(sys.argv[1:]).send('hello'); input()"
+        code = (
+            "import sys; from intrabench.engine.executors.ipc import connect; "
+            "connect(sys.argv[1:]).send('hello'); input()"
+        )
         process = subprocess.Popen([sys.executable, "-c", code, *called.words], **called.options)
         connection = called.connected(process)
         assert connection.recv() == "hello"

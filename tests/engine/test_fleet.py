@@ -14,10 +14,10 @@ import pytest
 
 import intrabench
 from intrabench.engine.executors.dask import discovery, executor
-from intrabench.engine.executors.dask.discovery import Arrivals, answered
-from intrabench.engine.executors.dask.executor import DEATHS, Far, Fleet, Left, Lost
-from intrabench.engine.executors.dask.payload import Outcome, Setup, Task
-from intrabench.engine.executors.dask.worker_plugin import Post
+from intrabench.engine.executors.dask.discovery import WorkerDiscovery, answered
+from intrabench.engine.executors.dask.executor import DEATHS, DaskCluster, DaskExecutor, Left, Lost
+from intrabench.engine.executors.dask.payload import Payload, Task, TaskResult
+from intrabench.engine.executors.dask.worker_plugin import DaskWorker
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError, Unfinished
 from intrabench.models.base import Failure
@@ -65,8 +65,8 @@ class Client:
         pass
 
 
-def arriving(client: Client) -> Arrivals:
-    return Arrivals(client, ("3", "1", "", []))
+def arriving(client: Client) -> WorkerDiscovery:
+    return WorkerDiscovery(client, ("3", "1", "", []))
 
 
 def test_nobody_waits_for_a_worker_that_does_not_answer() -> None:
@@ -154,19 +154,19 @@ def test_a_scheduler_that_is_gone_tells_of_no_workers() -> None:
 
 
 @pytest.fixture
-def fleet() -> Fleet:
+def fleet() -> DaskCluster:
     """A fleet whose client does nothing."""
     runner = SimpleNamespace(model=SimpleNamespace(short_spec="m"))
     job = SimpleNamespace(datasets=[SimpleNamespace(short_spec="d")], runners=[runner])
     setup = SimpleNamespace(run="r", needs=("3", "1", "", []))
-    return Fleet(Client(), setup, SimpleNamespace(job=job))  # type: ignore[arg-type]
+    return DaskCluster(Client(), setup, SimpleNamespace(job=job))  # type: ignore[arg-type]
 
 
-def hand(fleet: Fleet, *coming: Exception | Outcome, begins: bool) -> Far:
+def hand(fleet: DaskCluster, *coming: Exception | TaskResult, begins: bool) -> DaskExecutor:
     """A hand to whose task this happens, once or more often for the last. begins: the task was begun before."""
-    far, left = Far(fleet), list(coming)
+    far, left = DaskExecutor(fleet), list(coming)
 
-    def asked(function: Any, task: Task, key: tuple[str, str, str], priority: int) -> Outcome:
+    def asked(function: Any, task: Task, key: tuple[str, str, str], priority: int) -> TaskResult:
         if begins:
             fleet._hear((0.0, ["started", key[2]]))
         found = left.pop(0) if len(left) > 1 else left[0]
@@ -178,46 +178,46 @@ def hand(fleet: Fleet, *coming: Exception | Outcome, begins: bool) -> Far:
     return far
 
 
-def done(far: Far) -> Outcome:
-    return far._done(lambda: Outcome(), TASK, "play", "case", 1)
+def done(far: DaskExecutor) -> TaskResult:
+    return far._done(lambda: TaskResult(), TASK, "play", "case", 1)
 
 
-def test_workers_that_die_before_they_begin_end_the_run(fleet: Fleet) -> None:
+def test_workers_that_die_before_they_begin_end_the_run(fleet: DaskCluster) -> None:
     with pytest.raises(
         IntraBenchError, match=r"^Dask workers died 3 times in a row before they began a task; what they"
     ):
         done(hand(fleet, Left(), begins=False))
 
 
-def test_workers_that_die_while_others_play_do_not_end_the_run(fleet: Fleet) -> None:
+def test_workers_that_die_while_others_play_do_not_end_the_run(fleet: DaskCluster) -> None:
     fleet.started["another"] = 1
-    end = Outcome(missing=17)
+    end = TaskResult(missing=17)
     assert done(hand(fleet, *[Left()] * 9, end, begins=False)).missing == 17
 
 
-def test_a_case_whose_preparation_kills_workers_is_lost(fleet: Fleet) -> None:
+def test_a_case_whose_preparation_kills_workers_is_lost(fleet: DaskCluster) -> None:
     """Also if it is code of the data set that runs in the Dask worker itself."""
     found = hand(fleet, Left(), begins=True).prepare(fleet.job.datasets[0], "case")
     assert isinstance(found, Failure)
     assert found.message == "3 Dask workers died of this image"
 
 
-def test_a_connection_that_is_lost_for_a_moment_is_no_death(fleet: Fleet) -> None:
-    assert done(hand(fleet, *[Lost()] * 2 * DEATHS, Outcome(missing=17), begins=True)).missing == 17
+def test_a_connection_that_is_lost_for_a_moment_is_no_death(fleet: DaskCluster) -> None:
+    assert done(hand(fleet, *[Lost()] * 2 * DEATHS, TaskResult(missing=17), begins=True)).missing == 17
     assert not fleet.deaths
 
 
-def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(fleet: Fleet, pauses: list[float]) -> None:
+def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(fleet: DaskCluster, pauses: list[float]) -> None:
     with pytest.raises(
         Unfinished, match=r"^a Dask worker has ended this run but stays; restart the workers, and the sa"
     ):
-        done(hand(fleet, Outcome(stopped=True), begins=False))
+        done(hand(fleet, TaskResult(stopped=True), begins=False))
     assert sum(pauses) == 60
 
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_what_waits_at_a_paused_worker_goes_to_another(
-    fleet: Fleet, begun: bool, monkeypatch: pytest.MonkeyPatch
+    fleet: DaskCluster, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not what it has begun, which it finishes."""
     monkeypatch.setattr(executor, "POLL_SECONDS", 0.01)
@@ -233,8 +233,8 @@ def test_what_waits_at_a_paused_worker_goes_to_another(
         def cancel(self) -> None:
             self.cancelled = True
 
-        def result(self, timeout: float) -> Outcome:
-            return Outcome(missing=17)
+        def result(self, timeout: float) -> TaskResult:
+            return TaskResult(missing=17)
 
     future = Waiting()
 
@@ -247,36 +247,36 @@ def test_what_waits_at_a_paused_worker_goes_to_another(
 
     fleet.whereabouts = whereabouts  # type: ignore[method-assign]
     if begun:
-        assert Far(fleet)._result(future, "name", "a").missing == 17
+        assert DaskExecutor(fleet)._result(future, "name", "a").missing == 17
     else:
         with pytest.raises(Left):
-            Far(fleet)._result(future, "name", "a")
+            DaskExecutor(fleet)._result(future, "name", "a")
     assert future.cancelled is not begun
 
 
-def test_what_waits_at_a_worker_that_never_answers_goes_to_another(fleet: Fleet) -> None:
+def test_what_waits_at_a_worker_that_never_answers_goes_to_another(fleet: DaskCluster) -> None:
     future, places = SimpleNamespace(key=("play", "case", "name")), iter(["b", "a"])
     fleet.seats["a"], fleet.started["name"] = Counter(), 0
     fleet.whereabouts = lambda key: next(places)  # type: ignore[method-assign]
-    assert not Far(fleet)._strayed(future, "name", "a"), "all have answered"
+    assert not DaskExecutor(fleet)._strayed(future, "name", "a"), "all have answered"
     fleet.arrivals._asked["b"] = Asked()
-    assert Far(fleet)._strayed(future, "name", "a"), "it is at b"
-    assert not Far(fleet)._strayed(future, "name", "a"), "it is at a"
+    assert DaskExecutor(fleet)._strayed(future, "name", "a"), "it is at b"
+    assert not DaskExecutor(fleet)._strayed(future, "name", "a"), "it is at a"
 
 
 @pytest.fixture
-def post(data: Path) -> Iterator[Post]:
+def post(data: Path) -> Iterator[DaskWorker]:
     """A run at a worker, in this process."""
     options = chosen(
         {"model": "box_fill", "prompter": "box_volume", "dataset": "phantom:shape=8x16x16,instances=1,scans=2"}
     )
     worker = SimpleNamespace(name="a", nanny=None, log_event=lambda topic, message: None)
-    made = Post(Setup("r", options, Path.cwd(), None), worker)
+    made = DaskWorker(Payload("r", options, Path.cwd(), None), worker)
     yield made
     made.close(finished=True)
 
 
-def test_a_worker_that_had_nothing_to_do_for_long_works_again(post: Post) -> None:
+def test_a_worker_that_had_nothing_to_do_for_long_works_again(post: DaskWorker) -> None:
     assert post.prepare(Task(0, "case-1"), "one").prepared is not None
     post._idle()
     assert post.preparer.worker._process is None
@@ -285,14 +285,14 @@ def test_a_worker_that_had_nothing_to_do_for_long_works_again(post: Post) -> Non
     assert outcome.prepared is not None
 
 
-def test_the_end_of_a_run_ends_what_a_worker_still_does(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_run_ends_what_a_worker_still_does(post: DaskWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a group that another worker has finished, because this one was silent for long."""
     begun, end = Event(), Event()
 
-    def play(task: Task) -> Outcome:
+    def play(task: Task) -> TaskResult:
         begun.set()
         end.wait(30)
-        return Outcome(stopped=end.is_set())
+        return TaskResult(stopped=end.is_set())
 
     monkeypatch.setattr(post, "_played", play)
     monkeypatch.setattr(post.hand, "stop", end.set)

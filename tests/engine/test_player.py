@@ -10,15 +10,15 @@ from typing import ClassVar
 
 import pytest
 
-from intrabench.engine.executors.executor import Hands, Here
+from intrabench.engine.executors.executor import Executors, InProcessExecutor
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import chosen
 from intrabench.engine.plan import make_plan
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.run import execute
-from intrabench.engine.scheduler import Work
-from intrabench.engine.task_locks import Desk
-from intrabench.engine.writer import RowWriter
+from intrabench.engine.scheduler import Scheduler
+from intrabench.engine.task_locks import TaskLocks
+from intrabench.engine.writer import ResultWriter
 from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.models.box_fill import BoxFill
 from intrabench.results.parts import read_rows
@@ -46,9 +46,9 @@ def test_sessions_that_another_run_finishes_meanwhile_are_counted_and_not_played
     given = {"model": "box_fill", "prompter": "box_volume", "dataset": "phantom:shape=8x48x56,instances=3"}
     options, one_target = chosen(given), chosen({**given, "targets": "blob.1"})
     folder, reporter = Path("results"), Counting()
-    real, looked = Desk.unfinished, list[int]()
+    real, looked = TaskLocks.unfinished, list[int]()
 
-    def unfinished(self: Desk, keys: Sequence[str]) -> set[str]:
+    def unfinished(self: TaskLocks, keys: Sequence[str]) -> set[str]:
         found = real(self, keys)
         if self is work.desk:
             looked.append(len(found))
@@ -56,11 +56,11 @@ def test_sessions_that_another_run_finishes_meanwhile_are_counted_and_not_played
                 execute(one_target, folder, Silent())
         return found
 
-    monkeypatch.setattr(Desk, "unfinished", unfinished)
-    job, writer = make_job(options), RowWriter(Store(folder, "first"), reporter)
-    work = Work(make_plan(job, reporter), writer, reporter)
-    here = Here(job, reporter)
-    work.done_by(Hands([here], [here], here=True))
+    monkeypatch.setattr(TaskLocks, "unfinished", unfinished)
+    job, writer = make_job(options), ResultWriter(Store(folder, "first"), reporter)
+    work = Scheduler(make_plan(job, reporter), writer, reporter)
+    here = InProcessExecutor(job, reporter)
+    work.done_by(Executors([here], [here], here=True))
     assert looked == [3, 2]
     assert reporter.begun == (3, 0)
     assert (reporter.advanced, writer.summary.computed) == (3, 2)

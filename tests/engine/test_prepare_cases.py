@@ -15,7 +15,7 @@ from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.executors import make, timeout
 from intrabench.engine.make_job import make_preparation
 from intrabench.engine.options import Options
-from intrabench.engine.prepare_cases import get
+from intrabench.engine.prepare_cases import prepare_cases
 from intrabench.engine.progress.reporter import Silent
 from intrabench.registry import registry
 from tests.conftest import Said
@@ -135,7 +135,7 @@ def test_objects_and_a_command_without_jobs_are_converted_in_this_process(
     def tell(dataset: Dataset, case: str, index: CaseIndex) -> None:
         found[case] = index
 
-    assert get(make_preparation(options), options, Silent(), tell)
+    assert prepare_cases(make_preparation(options), options, Silent(), tell)
     assert {case: len(index.targets) for case, index in found.items()} == {"good": 3, "exit-not": 3}
     assert {line.split()[1] for line in Path("loaded").read_text().splitlines()} == {str(os.getpid())}
     assert started == []

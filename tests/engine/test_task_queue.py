@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from intrabench.engine import task_queue
-from intrabench.engine.session_plan import Runner
-from intrabench.engine.task_queue import Agenda
+from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.task_queue import TaskQueue
 from intrabench.models.box_fill import BoxFill
 
 
@@ -21,31 +21,31 @@ class Network(BoxFill):
     encodes = True
 
 
-A, B = Runner(Network()), Runner(Network())
-LIGHT = Runner(BoxFill())
+A, B = ModelRun(Network()), ModelRun(Network())
+LIGHT = ModelRun(BoxFill())
 
 
-def group(runner: Runner, case: str) -> Any:
+def group(runner: ModelRun, case: str) -> Any:
     return SimpleNamespace(runner=runner, case=case)
 
 
-def ready(made: Agenda, case: str) -> None:
+def ready(made: TaskQueue, case: str) -> None:
     """A case is prepared: it has a group of each model."""
     for runner in (A, B, LIGHT):
         made.add(group(runner, case))
     made.prepared()
 
 
-def of_two_cases() -> Agenda:
+def of_two_cases() -> TaskQueue:
     """The first is prepared, the second is being prepared."""
-    made = Agenda([A, B, LIGHT], [(None, "1"), (None, "2")])  # type: ignore[list-item]
+    made = TaskQueue([A, B, LIGHT], [(None, "1"), (None, "2")])  # type: ignore[list-item]
     assert made.case() is not None
     assert made.case() is not None
     ready(made, "1")
     return made
 
 
-def names(*groups: Any) -> list[tuple[Runner, str]]:
+def names(*groups: Any) -> list[tuple[ModelRun, str]]:
     return [(one.runner, one.case) for one in groups]
 
 
@@ -73,7 +73,7 @@ def test_it_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_waits_a_little_where_another_model_takes_a_fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_queue, "START_SECONDS", 0.2)
     for apart, least in ((True, 0.2), (False, 0.0)):
-        made = Agenda([A, LIGHT], [(None, "1")], apart=apart)  # type: ignore[list-item]
+        made = TaskQueue([A, LIGHT], [(None, "1")], apart=apart)  # type: ignore[list-item]
         made.case()
         made.add(group(A, "1"))
         began = time.monotonic()

@@ -11,7 +11,7 @@ import pytest
 
 from intrabench.engine import threads as module
 from intrabench.engine.executors.executor import Stopped
-from intrabench.engine.threads import together
+from intrabench.engine.threads import run_threads
 
 
 def failing(error: BaseException) -> Callable[[], None]:
@@ -24,13 +24,13 @@ def failing(error: BaseException) -> Callable[[], None]:
 def test_the_first_error_stops_the_others_and_is_raised() -> None:
     stopped, ended = Event(), list[bool]()
     with pytest.raises(ValueError, match="broken"):
-        together([lambda: ended.append(stopped.wait(10)), failing(ValueError("broken"))], stopped.set)
+        run_threads([lambda: ended.append(stopped.wait(10)), failing(ValueError("broken"))], stopped.set)
     assert ended == [True]
 
 
 def test_to_be_stopped_is_no_error() -> None:
     stops = list[int]()
-    together([failing(Stopped())], lambda: stops.append(1))
+    run_threads([failing(Stopped())], lambda: stops.append(1))
     assert stops == [1]
 
 
@@ -42,7 +42,7 @@ def test_calls_that_come_later_are_made(monkeypatch: pytest.MonkeyPatch) -> None
         asked.append(1)
         return [late.set] if len(asked) == 1 else []
 
-    together([lambda: late.wait(10)], lambda: None, more)
+    run_threads([lambda: late.wait(10)], lambda: None, more)
     assert late.is_set()
 
 
@@ -57,5 +57,5 @@ def test_ctrl_c_waits_for_all_that_was_stopped() -> None:
         ended.append(True)
 
     with pytest.raises(KeyboardInterrupt):
-        together([ending], stopped.set)
+        run_threads([ending], stopped.set)
     assert ended == [True]

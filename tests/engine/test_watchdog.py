@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from intrabench.engine.executors.timeout import LOADING_SECONDS, PREPARING_SECONDS, Watchdog
+from intrabench.engine.executors.timeout import LOADING_SECONDS, PREPARING_SECONDS, Timeout
 
 
-def waited(dog: Watchdog, seconds: int) -> bool:
+def waited(dog: Timeout, seconds: int) -> bool:
     """Whether it barks after so many seconds of silence."""
     for _ in range(4 * seconds):
         dog.tick(0.25)
@@ -13,7 +13,7 @@ def waited(dog: Watchdog, seconds: int) -> bool:
 
 
 def test_quick_slices_are_encoded_for_any_time_while_the_clock_of_the_wave_stands_still() -> None:
-    dog = Watchdog(10.0)
+    dog = Timeout(10.0)
     dog.wave()
     dog.begins("playing")
     assert not waited(dog, 6)
@@ -27,7 +27,7 @@ def test_quick_slices_are_encoded_for_any_time_while_the_clock_of_the_wave_stand
 
 
 def test_one_slow_slice_is_too_much_and_a_new_wave_begins_from_zero() -> None:
-    dog = Watchdog(10.0)
+    dog = Timeout(10.0)
     dog.begins("encoding", "encoding a slice")
     assert waited(dog, 11)
     dog.begins("playing")
@@ -38,7 +38,7 @@ def test_one_slow_slice_is_too_much_and_a_new_wave_begins_from_zero() -> None:
 
 
 def test_a_short_limit_is_meant_for_sessions_and_not_for_conversions_or_starts() -> None:
-    dog = Watchdog(1.0)
+    dog = Timeout(1.0)
     dog.begins("preparing", "converting")
     assert not waited(dog, int(PREPARING_SECONDS))
     assert waited(dog, 1)
@@ -53,7 +53,7 @@ def test_a_short_limit_is_meant_for_sessions_and_not_for_conversions_or_starts()
 
 
 def test_the_time_in_which_this_process_was_suspended_is_not_the_workers() -> None:
-    dog = Watchdog(10.0)
+    dog = Timeout(10.0)
     dog.begins("playing")
     dog.tick(3600.0)
     assert not dog.barks

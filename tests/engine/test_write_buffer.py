@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from intrabench.engine.result_batches import Wave
-from intrabench.engine.write_buffer import LEAST_SECONDS, SHARE, Held
+from intrabench.engine.result_batches import SessionBatch
+from intrabench.engine.write_buffer import LEAST_SECONDS, SHARE, WriteBuffer
 
 
 @dataclass
@@ -35,19 +35,19 @@ class FakeSession:
 class FakeWriter:
     parts: list[list[str]] = field(default_factory=list)
 
-    def keep(self, waves: Sequence[Wave]) -> None:
+    def keep(self, waves: Sequence[SessionBatch]) -> None:
         self.parts.append([str(unit) for wave in waves for unit in wave.units])
 
 
-def held(seal: FakeSeal) -> tuple[Held, FakeWriter]:
+def held(seal: FakeSeal) -> tuple[WriteBuffer, FakeWriter]:
     writer, given = FakeWriter(), cast(Any, seal)
-    return Held(writer.keep, given), writer
+    return WriteBuffer(writer.keep, given), writer
 
 
-def wave(names: str, scored_after: float = 0.0) -> Wave:
+def wave(names: str, scored_after: float = 0.0) -> SessionBatch:
     units: Any = list(names)
     sessions: Any = [FakeSession(scored_after) for _ in units]
-    return Wave(units, [[session] for session in sessions], {})
+    return SessionBatch(units, [[session] for session in sessions], {})
 
 
 def test_short_waves_become_one_part() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 import intrabench
 from intrabench.engine.check import check
-from intrabench.engine.integrity import CHUNK, Seal
-from intrabench.engine.session_plan import Runner
+from intrabench.engine.integrity import CHUNK, IntegrityCheck
+from intrabench.engine.session_plan import ModelRun
 from intrabench.errors import in_words
 from intrabench.mask import Mask, frozen
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel
@@ -102,7 +102,7 @@ def test_what_all_share_cannot_be_written_into_nor_can_its_views() -> None:
 
 
 def test_check_tells_of_a_model_that_writes() -> None:
-    found = {finding.name: finding for finding in check(Runner(Writer()))}
+    found = {finding.name: finding for finding in check(ModelRun(Writer()))}
     assert SENTENCE in found["prompts"].message
 
     class Sly(Filling):
@@ -112,7 +112,7 @@ def test_check_tells_of_a_model_that_writes() -> None:
             torch.from_numpy(volume.array).add_(1)
             return super().segment_one(volume, request)
 
-    said = {finding.name: (finding.ok, finding.message) for finding in check(Runner(Sly()))}
+    said = {finding.name: (finding.ok, finding.message) for finding in check(ModelRun(Sly()))}
     assert said["scan"] == (False, "it changed the scan, which all share; copy the array first, array.copy()")
 
 
@@ -241,10 +241,10 @@ def test_what_a_prompter_does_to_the_answer_it_sees_changes_no_score() -> None:
 
 
 def test_the_seal_is_broken_by_any_change() -> None:
-    def fresh() -> tuple[Volume, Target, Seal]:
+    def fresh() -> tuple[Volume, Target, IntegrityCheck]:
         volume = Volume.from_canonical(np.arange(60, dtype=np.int16).reshape(3, 4, 5))
         target = replace(make_target(volume.array > 30), ignore=Mask.of(volume.array > 58))
-        return volume, target, Seal(volume, [target])
+        return volume, target, IntegrityCheck(volume, [target])
 
     volume, target, seal = fresh()
     assert volume.is_ct is not None  # remembers what it computed
@@ -272,7 +272,7 @@ def test_the_seal_is_broken_by_any_change() -> None:
 
 def test_the_seal_sees_changes_anywhere_in_a_large_scan() -> None:
     volume = Volume.from_canonical(np.random.default_rng(0).integers(-1000, 1000, (5, 81, 123), dtype=np.int16))
-    seal, scan = Seal(volume), torch.from_numpy(volume.array)
+    seal, scan = IntegrityCheck(volume), torch.from_numpy(volume.array)
     assert volume.array.nbytes > 2 * 8 * CHUNK  # summed chunks and a rest
     before = scan.clone()
     changes: list[Callable[[torch.Tensor], object]] = [

@@ -13,7 +13,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.datasets.phantom import Phantom
 from intrabench.files import cleanup, locks
 from intrabench.files.cleanup import remove_leftovers
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.results.merge import merge
 from intrabench.results.store import Store, clean
 from tests.results.made import rows
@@ -78,7 +78,7 @@ def test_the_next_run_and_the_next_merge_do_so(tmp_path: Path, opens: Callable[[
 
 def test_a_lease_that_is_held_stays_with_what_it_guards(tmp_path: Path) -> None:
     lock, part, old = tmp_path / ".case.lock", aged(tmp_path / ".case.part"), aged(tmp_path / ".case.old")
-    with held(lock) as lease:
+    with locked(lock) as lease:
         remove_leftovers(tmp_path, *PATTERNS)
         assert (lease.lost, part.exists(), old.exists()) == (False, True, True)
     remove_leftovers(tmp_path, *PATTERNS)
@@ -101,7 +101,7 @@ def test_who_takes_an_old_lease_over_while_it_is_removed_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, part = aged(tmp_path / ".a.lock"), aged(tmp_path / ".a.part")
-    silence, rival = locks.silence, held(tmp_path / ".b.lock")
+    silence, rival = locks.silence, locked(tmp_path / ".b.lock")
 
     def late(path: Path) -> float:
         found = silence(path)

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from intrabench.files import locks
 from intrabench.files.atomic import CannotWrite
-from intrabench.files.locks import SILENCE, Busy, held, is_held
+from intrabench.files.locks import SILENCE, Busy, is_held, locked
 
 LEASE = Path("a.lock")
 TRIES = Path("a.tries")
@@ -115,7 +115,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def taken() -> bool:
     """Whether the lease could be taken; it is given back."""
     try:
-        with held(LEASE):
+        with locked(LEASE):
             return True
     except Busy:
         return False
@@ -161,17 +161,17 @@ def test_holders_that_are_killed_are_counted_until_one_finishes_something_or_giv
     last = Holder()
     assert (last.attempts, last.ended()) == (2, 0)
     assert list(Path().iterdir()) == []
-    with held(LEASE) as lease:
+    with locked(LEASE) as lease:
         assert lease.attempts == 0
 
 
 def test_holders_that_are_ended_count_like_those_that_died() -> None:
     for before in range(3):
-        with held(LEASE) as lease:
+        with locked(LEASE) as lease:
             assert lease.attempts == before
             lease.ended()
         assert not is_held(LEASE)
-    with held(LEASE) as lease:
+    with locked(LEASE) as lease:
         assert lease.attempts == 3
     assert list(Path().iterdir()) == []
 
@@ -181,7 +181,7 @@ def test_a_process_that_slept_too_long_loses_the_lease_and_does_not_disturb_its_
         sleeper.process.send_signal(signal.SIGSTOP)
         assert not taken()
         clock.now += SILENCE
-        with held(LEASE) as lease:
+        with locked(LEASE) as lease:
             assert lease.attempts == 1
             sleeper.process.send_signal(signal.SIGCONT)
             assert sleeper.lost()
@@ -196,7 +196,7 @@ def test_a_holder_on_a_machine_with_another_clock_keeps_its_lease_while_it_lives
     with holder("elsewhere", 0.3, behind) as other:
         for _ in range(4):
             with pytest.raises(Busy, match=rf"process {other.process.pid} on elsewhere, which holds a\.lock"):
-                held(LEASE).__enter__()
+                locked(LEASE).__enter__()
             seen = LEASE.stat().st_mtime_ns
             while LEASE.stat().st_mtime_ns == seen:
                 pass
@@ -207,7 +207,7 @@ def test_a_holder_on_a_machine_with_another_clock_keeps_its_lease_while_it_lives
         clock.now += SILENCE - 1
         assert not taken()
         clock.now += 1
-        with held(LEASE) as lease:
+        with locked(LEASE) as lease:
             assert lease.attempts == 1
 
 
@@ -219,7 +219,7 @@ def test_where_names_cannot_be_exchanged_as_on_nfs_a_killed_holder_is_followed_a
         other.killed()
     assert not taken()
     clock.now += SILENCE
-    with held(LEASE) as lease:
+    with locked(LEASE) as lease:
         assert lease.attempts == 1
     assert list(Path().iterdir()) == []
 
@@ -271,7 +271,7 @@ def test_what_can_be_no_lease_is_named(kind: str) -> None:
     if "for a folder" in kind or kind == "no folder":
         told = rf"^{path} cannot be written \(.+\): choose a writable folder\.$"
     for wait in (False, True):
-        with pytest.raises(CannotWrite, match=told), held(path, wait=wait, option="--data"):
+        with pytest.raises(CannotWrite, match=told), locked(path, wait=wait, option="--data"):
             pass
     assert kind != "link" or (path.is_symlink() and Path("precious").read_text() == "kept")
 
@@ -282,7 +282,7 @@ def test_a_full_disk_is_named_and_no_half_of_a_lease_stays(monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(CannotWrite, match=r"^a\.lock cannot be written because the disk is full: free some space"):
-        held(LEASE).__enter__()
+        locked(LEASE).__enter__()
     assert list(Path().iterdir()) == []
 
 
@@ -291,7 +291,7 @@ def test_a_disk_that_fills_up_later_takes_no_lease_away(monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Path, "write_text", full)
-    with held(LEASE) as lease:
+    with locked(LEASE) as lease:
         assert not lease.lost
         lease.attempts = 2
         lease.progressed()
@@ -301,14 +301,14 @@ def test_a_disk_that_fills_up_later_takes_no_lease_away(monkeypatch: pytest.Monk
 
 def test_a_folder_that_is_deleted_underneath_is_no_error() -> None:
     path = Path("out/locks/a.lock")
-    with held(path) as lease:
+    with locked(path) as lease:
         shutil.rmtree("out")
         assert lease.lost
     assert not Path("out").exists()
 
 
 def test_a_lease_is_given_back_when_the_work_fails() -> None:
-    with pytest.raises(KeyboardInterrupt), held(LEASE):
+    with pytest.raises(KeyboardInterrupt), locked(LEASE):
         raise KeyboardInterrupt
     assert list(Path().iterdir()) == []
 
@@ -316,7 +316,7 @@ def test_a_lease_is_given_back_when_the_work_fails() -> None:
 def test_who_waits_says_once_for_whom_and_looks_once_a_second(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     before = b"filelock/2\npid=12\nhost=elsewhere?pidns-f\nmode=lease\ntoken=a\nduration=30.0\n"
     LEASE.write_bytes(before)
-    with held(LEASE, wait=True) as lease:
+    with locked(LEASE, wait=True) as lease:
         assert lease.attempts == 0
     assert SILENCE <= sum(clock.slept) < SILENCE + 1
     assert set(clock.slept[6:]) == {1.0}
@@ -327,14 +327,14 @@ def test_who_waits_goes_on_when_the_lease_is_given_back_and_ends_by_ctrl_c(clock
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    first = held(LEASE)
+    first = locked(LEASE)
     first.__enter__()
     clock.while_asleep = interrupted
     with pytest.raises(KeyboardInterrupt):
-        held(LEASE, wait=True).__enter__()
+        locked(LEASE, wait=True).__enter__()
     assert LEASE.exists()
     clock.while_asleep = lambda: first.__exit__(None, None, None) if len(clock.slept) == 3 else None
-    with held(LEASE, wait=True):
+    with locked(LEASE, wait=True):
         assert len(clock.slept) == 3
 
 
@@ -369,7 +369,7 @@ def test_a_lease_of_another_machine_is_taken_over_only_after_a_silence_that_this
                 seen = (beats, clock.now) if path.exists() and (seen is None or seen[0] != beats) else seen
                 free = not path.exists() or (seen is not None and clock.now - seen[1] >= SILENCE)
                 try:
-                    with held(path):
+                    with locked(path):
                         assert free
                     seen = None
                 except Busy:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import intrabench
 from intrabench.cli.main import app
 from intrabench.errors import IntraBenchError
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.results import arrivals, compact, files, packs
 from intrabench.results.compact import Compacted, tidy
 from intrabench.results.export_rows import export_rows
@@ -242,7 +242,7 @@ def test_a_pack_that_claims_parts_of_others_deletes_none() -> None:
 
 def test_of_two_at_once_one_gives_up() -> None:
     write(OUT, "run-a", 2)
-    with held(OUT / "locks" / "compact.lock"):
+    with locked(OUT / "locks" / "compact.lock"):
         with pytest.raises(IntraBenchError, match="out is being compacted already, by process"):
             intrabench.compact(OUT)
         assert len(names()) == 2
@@ -254,7 +254,7 @@ def test_at_the_end_of_runs_the_last_one_does_it(monkeypatch: pytest.MonkeyPatch
     write(OUT, "run-a", 3)
     assert tidy(OUT) == ("", "")
     monkeypatch.setattr(compact, "MANY", 3)
-    with held(OUT / "locks" / "run-b.run"):
+    with locked(OUT / "locks" / "run-b.run"):
         assert tidy(OUT) == ("", "")
         assert len(names()) == 3
         assert tidy(OUT, "run-b") == ("put 3 small files of results together in 1", "")
@@ -287,7 +287,7 @@ def test_a_run_packs_what_an_earlier_version_left_also_if_it_has_nothing_to_do(
     rows = intrabench.run("box_fill", "box_slice", dataset, out=OUT)
     write(OUT, "run-a", 3)
     monkeypatch.setattr(compact, "MANY", 4)
-    with held(OUT / "locks" / "run-b.run"):  # which will do it
+    with locked(OUT / "locks" / "run-b.run"):  # which will do it
         assert intrabench.run("box_fill", "box_slice", dataset, out=OUT).equals(rows)
         assert len(packed()) == 0
     assert intrabench.run("box_fill", "box_slice", dataset, out=OUT).equals(rows)

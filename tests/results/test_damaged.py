@@ -14,7 +14,7 @@ import pytest
 
 import intrabench
 from intrabench.errors import IntraBenchError
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.mask import Mask
 from intrabench.results import files
 from intrabench.results.damage import NEEDED
@@ -260,11 +260,11 @@ def test_a_run_that_goes_on_is_told_by_its_lease(data: Path) -> None:
 def test_looking_does_not_hinder_a_run(data: Path) -> None:
     lock = OUT / "locks" / "x.run"
     lock.parent.mkdir(parents=True)
-    with held(lock) as lease:
+    with locked(lock) as lease:
         assert is_partial(OUT) != ""
         assert not lease.lost
     assert is_partial(OUT) == ""
-    with held(lock):
+    with locked(lock):
         pass
 
 

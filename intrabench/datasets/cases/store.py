@@ -21,7 +21,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.fetch.source import Source
 from intrabench.files.atomic import CannotWrite, make_folder, sync, sync_all, writing
 from intrabench.files.cleanup import LEASES, remove_leftovers
-from intrabench.files.locks import TRIES, Busy, held
+from intrabench.files.locks import TRIES, Busy, locked
 from intrabench.files.names import file_name
 from intrabench.identity.versions import version_of
 from intrabench.specs.specs import nearest
@@ -76,7 +76,7 @@ def _prepared(dataset: Dataset, case: str, root: Path | None, watch: Watch | Non
     with writing(folder):
         make_folder(folder.parent)
     _sweep(folder.parent)
-    with held(folder.with_name(f".{folder.name}.lock"), wait=True, option=DATA):
+    with locked(folder.with_name(f".{folder.name}.lock"), wait=True, option=DATA):
         # another process may have converted it in the meantime
         return look(dataset, case, root)[0] or _convert(dataset, case, folder, root, watch)
 
@@ -133,7 +133,7 @@ def lacks(dataset: Dataset, case: str, root: Path | None = None) -> str:
 def tidy(dataset: Dataset, case: str, root: Path | None = None) -> None:
     """Remove what a conversion left that was killed, unless somebody is converting the case again."""
     folder = _folder(dataset, case, root)
-    with suppress(Busy, CannotWrite), held(folder.with_name(f".{folder.name}.lock")):
+    with suppress(Busy, CannotWrite), locked(folder.with_name(f".{folder.name}.lock")):
         for part in folder.parent.glob(f".{escape(folder.name)}.part*"):
             shutil.rmtree(part, ignore_errors=True)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread, Timer
 from typing import Any, TypeVar
 
-from intrabench.engine.clusters.description import described, reason
+from intrabench.engine.clusters.description import read_description, reason
 from intrabench.errors import IntraBenchError, in_words
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ def check_where(where: str) -> int | None:
     if re.fullmatch(r"(tcp|tls)://[^\s/]+:\d{1,5}", where):
         return None
     if Path(where).suffix in (".yaml", ".yml"):
-        described(Path(where))
+        read_description(Path(where))
         return None
     raise IntraBenchError(f"--dask {where} is no cluster; give local:4, tcp://HOST:8786, tls://HOST:8786 or FILE.yaml")
 
@@ -132,7 +132,7 @@ def _cluster(where: str, local: int | None, stack: ExitStack) -> Any:
         return made
     if "://" in where:
         return where
-    description = described(Path(where))
+    description = read_description(Path(where))
     if description.scheduler_file:
         return _address_in(description.scheduler_file)
     made = description.start()

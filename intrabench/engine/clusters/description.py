@@ -109,7 +109,7 @@ def reason(error: Exception) -> str:
     return in_words(error)
 
 
-def described(path: Path) -> Description:
+def read_description(path: Path) -> Description:
     """Read a file.
 
     Raises:

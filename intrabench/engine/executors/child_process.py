@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
-from intrabench.engine.executors.ipc import START_SECONDS, make_ends
+from intrabench.engine.executors.ipc import START_SECONDS, make_channel
 from intrabench.engine.executors.output import Output
 from intrabench.files.temporary import sweep
 
@@ -35,10 +35,10 @@ As for the command `intrabench`, no module comes from the current folder, which 
 looked for in modules, neither while they are imported nor at the end: that takes a third of the time of both."""
 
 
-class Process:
+class ChildProcess:
     """A process that runs ``main(words)`` of a module of this package, and speaks first.
 
-    words: what `intrabench.engine.executors.ipc.joined` makes the connection of; the process ends with this one.
+    words: what `intrabench.engine.executors.ipc.connect` makes the connection of; the process ends with this one.
     environment: variables that differ from those here.
 
     Raises:
@@ -50,7 +50,7 @@ class Process:
         import intrabench
 
         package = Path(intrabench.__file__)
-        self._ends = make_ends()
+        self._ends = make_channel()
         self._output = Output()
         command = [str(python), "-c", _BOOTSTRAP, str(package), str(package.parent), module, *self._ends.words]
         self._process: subprocess.Popen[bytes] | None = None

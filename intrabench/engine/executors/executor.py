@@ -1,4 +1,4 @@
-"""Who does the work: this process (`Here`) or a process that it supervises (`intrabench.engine.executors.process`)."""
+"""Who does the work: this process (`InProcessExecutor`) or a process that it supervises (`intrabench.engine.executors.process`)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Protocol
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
-from intrabench.engine.plan import Group, lost, prepare
+from intrabench.engine.plan import ImageTask, preparation_failure, prepare
 from intrabench.engine.player import Player, Take
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.session_plan import Runner, Unit
+from intrabench.engine.session_plan import ModelRun, SessionPlan
 from intrabench.models.base import Failure
 from intrabench.progress import joined, listen
 
@@ -22,16 +22,16 @@ class Stopped(Exception):
     """The run was stopped; what is complete was handed over."""
 
 
-class Hand(Protocol):
+class Executor(Protocol):
     """Plays groups and prepares cases, one at a time."""
 
     name: str
 
     @property
-    def runner(self) -> Runner | None:
+    def runner(self) -> ModelRun | None:
         """The model of the last group, which it may have loaded."""
 
-    def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
 
         Raises:
@@ -52,10 +52,10 @@ class Hand(Protocol):
         """Give back what it holds."""
 
 
-class Table(Protocol):
-    """Where groups are played: `intrabench.engine.task_locks.Desk`, or something that hands them on to one."""
+class TaskHandler(Protocol):
+    """Where groups are played: `intrabench.engine.task_locks.TaskLocks`, or something that hands them on to one."""
 
-    def play(self, hand: Any, group: Group, found: Callable[[int], object]) -> None:
+    def play(self, hand: Any, group: ImageTask, found: Callable[[int], object]) -> None:
         """Have a hand play what is missing of a group; `found` gets the number of these sessions.
 
         Raises:
@@ -65,32 +65,32 @@ class Table(Protocol):
 
 
 @dataclass(frozen=True)
-class Hands:
+class Executors:
     """Those who play, and those who prepare cases.
 
     here: it is the same one, in this process. desk: where they play, if not at the desk of this process. more: players
     that have come since it was last asked.
     """
 
-    players: Sequence[Hand]
-    preparers: Sequence[Hand]
+    players: Sequence[Executor]
+    preparers: Sequence[Executor]
     here: bool = False
-    desk: Table | None = None
-    more: Callable[[], Sequence[Hand]] = tuple
+    desk: TaskHandler | None = None
+    more: Callable[[], Sequence[Executor]] = tuple
 
 
-class Here:
+class InProcessExecutor:
     """Does the work in this process. note: a sentence to say before the first group is played."""
 
     name = ""
 
     def __init__(self, job: Job, reporter: Reporter, note: str = "") -> None:
         self.job, self.reporter, self._note = job, reporter, note
-        self.runner: Runner | None = None
+        self.runner: ModelRun | None = None
         self._take: Take | None = None
         self._player = Player(job, lambda part: self._take(part) if self._take else None, reporter.say)
 
-    def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
         """Play the units of a group."""
         if self._note:
             self.reporter.note(self._note)
@@ -106,7 +106,7 @@ class Here:
             with listen(self._tell):
                 return prepare(dataset, case, self.reporter)
         except Exception as error:  # a damaged file must not stop the other cases
-            return lost(error, started)
+            return preparation_failure(error, started)
 
     def _tell(self, phase: str, what: str, about: str) -> None:
         self.reporter.doing(self.name, joined(what, about))

@@ -22,18 +22,18 @@ from typing import IO, Any
 
 import numpy as np
 
-from intrabench.engine.executors.parent_watch import INTERRUPT, ends_with, watch
+from intrabench.engine.executors.parent_watch import INTERRUPT, exit_with_parent, watch
 from intrabench.engine.signals import ASKING
 from intrabench.volume import Array
 
-HANDS_DOWN = os.name == "posix"
+INHERITS = os.name == "posix"
 """Whether the system hands descriptors down; tests also try what others do."""
 
 START_SECONDS = 120.0
 _KEY, _CALL_SECONDS = 32, 5.0  # bytes; how long a caller may take to show the key
 
 
-class HandedDown:
+class InheritedPipes:
     """Our ends, on Unix. words: arguments of the new process. options: of `subprocess.Popen`."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class HandedDown:
         self._lifeline.close()
 
 
-class CalledBack:
+class LoopbackSocket:
     """Our ends, on other systems."""
 
     def __init__(self) -> None:
@@ -129,19 +129,19 @@ class CalledBack:
                     end.close()
 
 
-Ends = HandedDown | CalledBack
+Channel = InheritedPipes | LoopbackSocket
 
 
-def make_ends() -> Ends:
+def make_channel() -> Channel:
     """Our ends of a new process."""
-    return HandedDown() if HANDS_DOWN else CalledBack()
+    return InheritedPipes() if INHERITS else LoopbackSocket()
 
 
-def joined(words: Sequence[str]) -> Connection:
+def connect(words: Sequence[str]) -> Connection:
     """The connection of the process that was started with these words, which ends with its owner from now on."""
     if len(words) == 2:
         connection, lifeline = map(int, words)
-        ends_with(lifeline)
+        exit_with_parent(lifeline)
         return Connection(connection)
     for asking in ASKING:
         signal.signal(asking, signal.SIG_IGN)

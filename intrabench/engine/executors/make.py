@@ -6,41 +6,47 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
-from intrabench.engine.executors.executor import Hands, Here
-from intrabench.engine.executors.placement import Place, asked, default_memory_limit_mb, preparers, workers
-from intrabench.engine.executors.process import Supervisor
-from intrabench.engine.executors.worker_process import Watched
+from intrabench.engine.executors.executor import Executors, InProcessExecutor
+from intrabench.engine.executors.placement import (
+    Placement,
+    default_memory_limit_mb,
+    preparer_placements,
+    requested,
+    worker_placements,
+)
+from intrabench.engine.executors.process import ProcessExecutor
+from intrabench.engine.executors.worker_process import WorkerProcess
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.scheduler import Work
+from intrabench.engine.scheduler import Scheduler
 from intrabench.errors import several
 
 
-def plays_here(options: Options) -> bool:
+def plays_in_process(options: Options) -> bool:
     """Whether a run plays in this process: if it was asked to, and with objects, which cannot leave it."""
-    return not options.dask and (asked(options.workers) == 0 or bool(options.objects))
+    return not options.dask and (requested(options.workers) == 0 or bool(options.objects))
 
 
 @contextmanager
-def crew(options: Options, work: Work) -> Iterator[Hands]:
+def make_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
     """The hands for a work, which are closed at the end."""
-    if plays_here(options):
-        here = Here(work.job, work.reporter, _shared_by(work.job, options))
-        yield Hands([here], [here], here=True)
+    if plays_in_process(options):
+        here = InProcessExecutor(work.job, work.reporter, _shared_by(work.job, options))
+        yield Executors([here], [here], here=True)
         return
     if options.dask:
-        from intrabench.engine.executors.dask.executor import fleet
+        from intrabench.engine.executors.dask.executor import make_dask_executors
 
-        with fleet(options, work) as hands:
+        with make_dask_executors(options, work) as hands:
             yield hands
         return
-    places = workers(options.workers, work.job.runners, work.hands)
-    preparing = preparers(work.agenda.cases)
+    places = worker_placements(options.workers, work.job.runners, work.hands)
+    preparing = preparer_placements(work.agenda.cases)
     share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
         hand = partial(_hand, stack, options, work.job, work.reporter)
-        yield Hands([hand(one, True, share) for one in places], [hand(one, False, rest) for one in preparing])
+        yield Executors([hand(one, True, share) for one in places], [hand(one, False, rest) for one in preparing])
 
 
 def _shared_by(job: Job, options: Options) -> str:
@@ -55,15 +61,15 @@ def _shared_by(job: Job, options: Options) -> str:
 
 
 @contextmanager
-def preparing(options: Options, job: Job, cases: int, reporter: Reporter) -> Iterator[Hands]:
+def make_preparers(options: Options, job: Job, cases: int, reporter: Reporter) -> Iterator[Executors]:
     """The hands that prepare so many cases, where nothing is played; they are closed at the end."""
-    if plays_here(options):
-        yield Hands([], [Here(job, reporter)], here=True)
+    if plays_in_process(options):
+        yield Executors([], [InProcessExecutor(job, reporter)], here=True)
         return
-    places = workers(options.workers, (), cases)
+    places = worker_placements(options.workers, (), cases)
     share = default_memory_limit_mb(len(places))
     with ExitStack() as stack:
-        yield Hands([], [_hand(stack, options, job, reporter, one, False, share, "--jobs") for one in places])
+        yield Executors([], [_hand(stack, options, job, reporter, one, False, share, "--jobs") for one in places])
 
 
 def _hand(
@@ -71,11 +77,11 @@ def _hand(
     options: Options,
     job: Job,
     reporter: Reporter,
-    place: Place,
+    place: Placement,
     plays: bool,
     memory_mb: float,
     option: str = "--workers",
-) -> Supervisor:
-    watched = Watched(place.name, options, reporter, place.environment, options.timeout, plays, memory_mb, option)
+) -> ProcessExecutor:
+    watched = WorkerProcess(place.name, options, reporter, place.environment, options.timeout, plays, memory_mb, option)
     stack.callback(watched.close)
-    return Supervisor(job, watched)
+    return ProcessExecutor(job, watched)

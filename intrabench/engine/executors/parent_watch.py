@@ -14,7 +14,7 @@ INTERRUPT = b"!"
 """What the owner writes into a lifeline where it cannot send a signal: as by Ctrl-C."""
 
 
-def ends_with(lifeline: int) -> None:
+def exit_with_parent(lifeline: int) -> None:
     """End this process and its children when the other end of a pipe is closed, as it is when its owner dies.
 
     On Linux the system sends the signal, so that it also ends a computation that lets no other Python code run; other

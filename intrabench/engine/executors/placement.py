@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from intrabench.engine.executors.resources import cores, gpus, memory_mb
-from intrabench.engine.session_plan import Runner
+from intrabench.engine.session_plan import ModelRun
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
 
@@ -35,14 +35,14 @@ _THREADS = (
 
 
 @dataclass(frozen=True)
-class Place:
+class Placement:
     """A worker's place: its name, counted from 1, and what its environment has besides that of the command."""
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def asked(wanted: str | int) -> int | None:
+def requested(wanted: str | int) -> int | None:
     """The number in ``--workers``, or in `VARIABLE` for ``auto``; None if the machine decides.
 
     Raises:
@@ -63,7 +63,7 @@ def asked(wanted: str | int) -> int | None:
     return int(given)
 
 
-def workers(wanted: str | int, runners: Sequence[Runner], groups: int) -> list[Place]:
+def worker_placements(wanted: str | int, runners: Sequence[ModelRun], groups: int) -> list[Placement]:
     """The places of the workers, none if the calling process plays by itself.
 
     ``auto``: one per GPU if a model computes on CUDA; else one per so many cores as the model needs that needs most,
@@ -73,21 +73,21 @@ def workers(wanted: str | int, runners: Sequence[Runner], groups: int) -> list[P
     Raises:
         IntraBenchError: wanted is no number of workers.
     """
-    number, cards = asked(wanted), _cards(runners)
+    number, cards = requested(wanted), _cards(runners)
     if number is None:
         threads = max((runner.model.threads for runner in runners), default=1)
         number = max(1, min(len(cards) or cores() // threads, _fitting(runners)))
     number = min(number, max(groups, 1))
-    return [Place(str(place + 1), _environment(place, number, cards)) for place in range(number)]
+    return [Placement(str(place + 1), _environment(place, number, cards)) for place in range(number)]
 
 
-def preparers(cases: int) -> list[Place]:
+def preparer_placements(cases: int) -> list[Placement]:
     """The places of those who prepare so many cases, next to the players: one per four cores.
 
     They are apart, so that nobody who plays is busy with a conversion when a case becomes ready.
     """
     number = min(cases, MOST_PREPARERS, max(1, cores() // 4))
-    return [Place(f"data {place + 1}", dict.fromkeys(_THREADS, "1")) for place in range(number)]
+    return [Placement(f"data {place + 1}", dict.fromkeys(_THREADS, "1")) for place in range(number)]
 
 
 def default_memory_limit_mb(workers: int) -> float:
@@ -95,7 +95,7 @@ def default_memory_limit_mb(workers: int) -> float:
     return 0.9 * memory_mb() / max(workers, 1)
 
 
-def _cards(runners: Sequence[Runner]) -> tuple[str, ...]:
+def _cards(runners: Sequence[ModelRun]) -> tuple[str, ...]:
     """The GPUs that workers are given: none if no model computes there."""
     return gpus() if any(runner.device == "cuda" for runner in runners) else ()
 
@@ -108,13 +108,13 @@ def _environment(place: int, number: int, cards: Sequence[str]) -> dict[str, str
     return threads | ({"CUDA_VISIBLE_DEVICES": cards[place % len(cards)]} if cards else {})
 
 
-def _fitting(runners: Sequence[Runner]) -> int:
+def _fitting(runners: Sequence[ModelRun]) -> int:
     """The number of workers for which memory is enough, if each needs as much as with the largest model."""
     room = memory_mb() / (BASE_MB + max((_model_mb(runner) for runner in runners), default=0))
     return int(min(room, MOST))
 
 
-def _model_mb(runner: Runner) -> float:
+def _model_mb(runner: ModelRun) -> float:
     """About what a model needs: its weights while they are loaded, once as read and once in the network; embeddings."""
     id = runner.model.weights
     return 0 if id is None else 2 * weights.get(id).megabytes + runner.model.runtime.memory_mb

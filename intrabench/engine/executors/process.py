@@ -9,12 +9,12 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.executors.executor import Stopped
-from intrabench.engine.executors.worker_process import Death, Failed, Watched
+from intrabench.engine.executors.worker_process import TaskFailed, WorkerDeath, WorkerProcess
 from intrabench.engine.job import Job
-from intrabench.engine.plan import Group
+from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
-from intrabench.engine.result_batches import Part, failed
-from intrabench.engine.session_plan import Runner, Unit
+from intrabench.engine.result_batches import ResultBatch, failed
+from intrabench.engine.session_plan import ModelRun, SessionPlan
 from intrabench.identity.versions import ships
 from intrabench.models.base import Failure
 
@@ -22,7 +22,7 @@ LEAST_SHARE = 0.1
 """The least part of ``--timeout`` that a part of a wave gets."""
 
 
-class Supervisor:
+class ProcessExecutor:
     """Plays groups and prepares cases in a worker process.
 
     A process that dies costs only the sessions at fault: the wave that it was playing is played again in halves, until
@@ -32,12 +32,12 @@ class Supervisor:
     that has played such code with a model plays no other model, and one that has converted with it no other data set.
     """
 
-    def __init__(self, job: Job, worker: Watched) -> None:
+    def __init__(self, job: Job, worker: WorkerProcess) -> None:
         self.job, self.worker, self.name = job, worker, worker.name
-        self.runner: Runner | None = None
-        self._only: Runner | Dataset | None = None  # all that the process may still be used for
+        self.runner: ModelRun | None = None
+        self._only: ModelRun | Dataset | None = None  # all that the process may still be used for
 
-    def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
 
         Raises:
@@ -46,15 +46,15 @@ class Supervisor:
         """
         self.runner = group.runner
         self._use_for(group.runner, self.job.shipped(group.dataset, group.runner))
-        trial = Trial(group, units, take)
+        trial = CrashBisection(group, units, take)
         while trial.left:
             try:
                 self.worker.ask("play", {**self._numbers(group), **trial.waves()}, trial.take, trial.share)
                 trial.fail(list(trial.left), _changed("its code or data changed during the run"), of_data=True)
-            except Death as death:
+            except WorkerDeath as death:
                 self.worker.reporter.say(f"{group.title}: {death.message}")
                 trial.died(death)
-            except Failed as error:  # the case cannot be read there
+            except TaskFailed as error:  # the case cannot be read there
                 trial.fail(list(trial.left), error.failure, of_data=True)
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
@@ -68,18 +68,18 @@ class Supervisor:
         try:
             try:
                 self._prepare(dataset, case)
-            except Death as death:
+            except WorkerDeath as death:
                 if death.status == "timeout":
                     raise
                 self._prepare(dataset, case)
-        except Failed as failed:
+        except TaskFailed as failed:
             return failed.failure
-        except Death as death:
+        except WorkerDeath as death:
             return death.failure
         found = cases.look(dataset, case)[0]
         return found or _changed("its files changed while it was converted")
 
-    def _use_for(self, what: Runner | Dataset, shipped: bool) -> None:
+    def _use_for(self, what: ModelRun | Dataset, shipped: bool) -> None:
         """Have a fresh process if this one has run code that does not ship for something else."""
         if self._only not in (None, what):
             self.worker.rest()
@@ -90,7 +90,7 @@ class Supervisor:
     def _prepare(self, dataset: Dataset, case: str) -> None:
         try:
             self.worker.ask("prepare", {"dataset": self.job.datasets.index(dataset), "case": case})
-        except (Death, Stopped):
+        except (WorkerDeath, Stopped):
             cases.tidy(dataset, case)
             raise
 
@@ -106,7 +106,7 @@ class Supervisor:
         """End the process."""
         self.worker.close()
 
-    def _numbers(self, group: Group) -> dict[str, Any]:
+    def _numbers(self, group: ImageTask) -> dict[str, Any]:
         """The group as the worker knows it, which has made the same job."""
         runner = self.job.runners.index(group.runner)
         return {"dataset": self.job.datasets.index(group.dataset), "case": group.case, "runner": runner}
@@ -116,18 +116,18 @@ def _changed(what: str) -> Failure:
     return Failure("error", f"{what}; run the command again", passing=True)
 
 
-class Trial:
+class CrashBisection:
     """What is left of a group, and the waves of it of which some session is fatal.
 
     left: units by their keys. suspects: waves as keys, with the part of the patience that each gets.
     """
 
-    def __init__(self, group: Group, units: Sequence[Unit], take: Take) -> None:
+    def __init__(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
         self.group, self.left, self._take = group, {unit.key: unit for unit in units}, take
         self._unit_of = {key: unit.key for unit in units for key in unit.sessions}
         self._suspects: list[tuple[tuple[str, ...], float]] = []
 
-    def take(self, part: Part) -> None:
+    def take(self, part: ResultBatch) -> None:
         """Sessions are finished."""
         self._take(part)
         for key in part.summary.keys:
@@ -151,7 +151,7 @@ class Trial:
     def _suspected(self, wave: Sequence[str]) -> bool:
         return any(set(wave) <= set(suspects) for suspects, _ in self._suspects)
 
-    def died(self, death: Death) -> None:
+    def died(self, death: WorkerDeath) -> None:
         """The worker died: narrow down which session it was, or fail that one; after too many deaths fail the rest."""
         wave = tuple(key for key in death.wave if key in self.left)
         if not self.left:  # of closing the image, after all was stored

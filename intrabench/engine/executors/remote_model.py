@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from intrabench import progress
 from intrabench.engine.executors import ipc
-from intrabench.engine.executors.child_process import Process
+from intrabench.engine.executors.child_process import ChildProcess
 from intrabench.errors import IntraBenchError
 from intrabench.files.temporary import temporary_folder
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Predictor, Request, Runtime
@@ -41,7 +41,7 @@ class RemoteModel:
     def __init__(self, python: Path, spec: str, runtime: Runtime, plugins: Sequence[Path] = ()) -> None:
         self.python = python
         self._loading: dict[str, Any] = {"spec": spec, "runtime": runtime, "plugins": tuple(plugins)}
-        self._process: Process | None = None
+        self._process: ChildProcess | None = None
         self.generation = 0
         """The number of the process, counted from 1."""
         try:
@@ -97,7 +97,7 @@ class RemoteModel:
             raise IntraBenchError(f"{self.python}: {answer}")
         return answer
 
-    def _answer(self, process: Process) -> tuple[str, Any]:
+    def _answer(self, process: ChildProcess) -> tuple[str, Any]:
         """The answer of the process; until it comes, the steps that it takes count as taken here."""
         with ExitStack() as step:
             while True:
@@ -115,9 +115,9 @@ class RemoteModel:
         if process is not None:
             process.close()
 
-    def _started(self) -> Process:
+    def _started(self) -> ChildProcess:
         try:
-            process = Process(self.python, "intrabench.engine.executors.remote_worker")
+            process = ChildProcess(self.python, "intrabench.engine.executors.remote_worker")
         except OSError as error:
             raise IntraBenchError(
                 f"--python {self.python} cannot be started ({error.strerror}); give the path of an interpreter, "
@@ -211,7 +211,7 @@ def _shared(array: Array) -> Iterator[IO[bytes]]:
     """
     roomy = SHARED_MEMORY.is_dir() and shutil.disk_usage(SHARED_MEMORY).free > array.nbytes
     place = SHARED_MEMORY if roomy else Path(tempfile.gettempdir())
-    with tempfile.TemporaryFile(dir=place) if ipc.HANDS_DOWN else _named() as file:
+    with tempfile.TemporaryFile(dir=place) if ipc.INHERITS else _named() as file:
         try:
             array.tofile(file)
         except OSError as error:

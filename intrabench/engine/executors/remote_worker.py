@@ -18,14 +18,14 @@ from typing import Any
 
 from intrabench import progress
 from intrabench.engine.environment import memory_mb
-from intrabench.engine.executors.ipc import array_in, joined, receive_file
+from intrabench.engine.executors.ipc import array_in, connect, receive_file
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
 from intrabench.play.lockstep import ask
 from intrabench.volume import Volume
 
 
-class Worker:
+class RemoteWorker:
     """One model, at most one opened image, and the memories of the sessions on it."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Worker:
 
 def serve(connection: Connection) -> None:
     """Answer messages until the connection is closed."""
-    worker = Worker()
+    worker = RemoteWorker()
     tell = progress.listen(lambda *now: connection.send(("doing", now)))
     with suppress(EOFError, OSError), tell:
         connection.send(("ok", None))
@@ -94,7 +94,7 @@ def serve(connection: Connection) -> None:
             connection.send(_answered(worker, kind, content))
 
 
-def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[str, Any]:
+def _answered(worker: RemoteWorker, kind: str, content: Mapping[str, Any]) -> tuple[str, Any]:
     try:
         with foreign():
             return "ok", worker.answer(kind, content)
@@ -108,4 +108,4 @@ def _answered(worker: Worker, kind: str, content: Mapping[str, Any]) -> tuple[st
 
 def main(words: Sequence[str]) -> None:
     """Serve the process that started this one with these words."""
-    serve(joined(words))
+    serve(connect(words))

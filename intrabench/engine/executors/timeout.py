@@ -12,7 +12,7 @@ LONGEST_TICK = 1.0
 """Seconds: if this process itself was stopped meanwhile, that time is not the worker's."""
 
 
-class Watchdog:
+class Timeout:
     """Counts the time of what a worker is doing, against a limit in seconds.
 
     Playing a wave has one clock, which stands still while the model is loaded or something is encoded; each such step

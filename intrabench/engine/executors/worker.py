@@ -19,21 +19,21 @@ from typing import Any
 
 from intrabench import progress
 from intrabench.datasets.cases import store as cases
-from intrabench.engine.executors.ipc import joined
+from intrabench.engine.executors.ipc import connect
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_preparation, make_run
 from intrabench.engine.options import Options
-from intrabench.engine.plan import Group, lost, prepare
+from intrabench.engine.plan import ImageTask, preparation_failure, prepare
 from intrabench.engine.player import Player
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.result_batches import Part
+from intrabench.engine.result_batches import ResultBatch
 from intrabench.errors import foreign
 
 TELL_SECONDS = 0.2
 """The least time between two messages about a download."""
 
 
-class Line:
+class WorkerConnection:
     """The connection to the supervisor. Ctrl-C never cuts a message in two, but waits until it is sent.
 
     Threads of the user's code may send something, too.
@@ -67,10 +67,10 @@ class Line:
         self._interrupted = True
 
 
-class Relay(Silent):
+class RelayReporter(Silent):
     """A reporter that hands everything over to the supervisor's."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: WorkerConnection) -> None:
         self.line = line
 
     def say(self, text: str) -> None:
@@ -92,11 +92,11 @@ class Relay(Silent):
         self.line.send("downloaded", name)
 
 
-class Child:
+class Worker:
     """The job, and what is done for it."""
 
-    def __init__(self, line: Line) -> None:
-        self.line, self.reporter = line, Relay(line)
+    def __init__(self, line: WorkerConnection) -> None:
+        self.line, self.reporter = line, RelayReporter(line)
         self.job: Job
         self.player: Player
 
@@ -117,7 +117,7 @@ class Child:
         where, model = self.job.datasets[dataset], self.job.runners[runner]
         with foreign():
             index = cases.look(where, case)[0] or prepare(where, case, self.reporter)
-        group = Group(self.job, where, case, model, index)
+        group = ImageTask(self.job, where, case, model, index)
         units = {unit.key: unit for unit in group.units}
         waves = [[units[key] for key in wave if key in units] for wave in (keys, *suspects)]
         self.player.play(group, waves[0], [wave for wave in waves[1:] if wave])
@@ -126,15 +126,15 @@ class Child:
         """Download and convert a case."""
         prepare(self.job.datasets[dataset], case, self.reporter)
 
-    def _take(self, part: Part) -> None:
+    def _take(self, part: ResultBatch) -> None:
         """Hand a part over, and wait until it is stored."""
         self.line.send("part", part)
         self.line.receive()
 
 
-def serve(line: Line) -> None:
+def serve(line: WorkerConnection) -> None:
     """Do tasks until the connection is closed."""
-    child = Child(line)
+    child = Worker(line)
     line.send("ready")
     with progress.listen(lambda *now: line.send("doing", now)):
         while True:
@@ -146,18 +146,18 @@ def serve(line: Line) -> None:
                 return
 
 
-def _done(child: Child, kind: str, content: dict[str, Any]) -> tuple[str, Any]:
+def _done(child: Worker, kind: str, content: dict[str, Any]) -> tuple[str, Any]:
     started = time.perf_counter()
     try:
         with foreign():
             return "done", child.answer(kind, content)
     except Exception as error:  # of the user's code; a damaged file
-        return "failed", lost(error, started)
+        return "failed", preparation_failure(error, started)
 
 
 def main(words: Sequence[str]) -> None:
     """Serve the process that started this one with these words."""
-    connection = joined(words)
+    connection = connect(words)
     faulthandler.enable()
     with suppress(KeyboardInterrupt, EOFError, OSError):
-        serve(Line(connection))
+        serve(WorkerConnection(connection))

@@ -11,9 +11,9 @@ from threading import Lock
 from typing import Any
 
 from intrabench.engine.environment import rss_mb
-from intrabench.engine.executors.child_process import Process
+from intrabench.engine.executors.child_process import ChildProcess
 from intrabench.engine.executors.executor import Stopped
-from intrabench.engine.executors.timeout import Watchdog
+from intrabench.engine.executors.timeout import Timeout
 from intrabench.engine.options import Options
 from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
@@ -29,7 +29,7 @@ STARTS = 3
 """So many processes in a row that do not start end the run: it is not the fault of what they should play."""
 
 
-class Death(Exception):
+class WorkerDeath(Exception):
     """The process died, or was ended because it took too much. wave: the sessions that it was playing."""
 
     def __init__(self, status: FailureStatus, message: str, wave: Sequence[str]) -> None:
@@ -42,7 +42,7 @@ class Death(Exception):
         return Failure(self.status, self.message, passing="perhaps out of memory" in self.message)
 
 
-class Failed(IntraBenchError):
+class TaskFailed(IntraBenchError):
     """The process could not do its task, and says why."""
 
     def __init__(self, failure: Failure) -> None:
@@ -50,10 +50,10 @@ class Failed(IntraBenchError):
         self.failure = failure
 
 
-class Watched:
+class WorkerProcess:
     """One worker process, which is started when it is needed, and again after it died.
 
-    environment: its variables that differ from those here. patience: seconds, see `Watchdog`. plays: else it prepares
+    environment: its variables that differ from those here. patience: seconds, see `Timeout`. plays: else it prepares
     cases, for which it needs neither torch nor a model. memory_mb: what it may take together with its children.
     option: of the command, that says how many workers there are; messages name it.
     """
@@ -70,9 +70,9 @@ class Watched:
         option: str = "--workers",
     ) -> None:
         self.name, self.options, self.reporter = name, options, reporter
-        self.environment, self.dog = environment, Watchdog(patience)
+        self.environment, self.dog = environment, Timeout(patience)
         self.plays, self.memory_mb, self.option = plays, memory_mb, option
-        self._process: Process | None = None
+        self._process: ChildProcess | None = None
         self._stopping, self._stopped_at, self._looked, self._in_vain = False, 0.0, 0.0, 0
         self._wave: Sequence[str] = ()
         self._lock = Lock()
@@ -99,7 +99,7 @@ class Watched:
                 self._start()
             self._converse(kind, content, take, share)
             self._relay()
-        except Failed:
+        except TaskFailed:
             self._relay()
             raise
         except BaseException:
@@ -139,7 +139,9 @@ class Watched:
             if self._stopping:
                 raise Stopped
             try:
-                self._process = Process(Path(sys.executable), "intrabench.engine.executors.worker", self.environment)
+                self._process = ChildProcess(
+                    Path(sys.executable), "intrabench.engine.executors.worker", self.environment
+                )
             except OSError as error:
                 raise IntraBenchError(
                     f"a worker process cannot be started ({error.strerror}); use fewer {self.option}, or 0"
@@ -149,9 +151,9 @@ class Watched:
             while self._next()[0] != "ready":
                 pass
             self._converse("job", {"options": self.options, "plays": self.plays})
-        except Failed as error:
+        except TaskFailed as error:
             raise IntraBenchError(str(error)) from error
-        except Death as death:
+        except WorkerDeath as death:
             self._in_vain += 1
             if self._in_vain == STARTS:
                 raise IntraBenchError(
@@ -190,7 +192,7 @@ class Watched:
             elif said == "say":
                 self.reporter.say(about)
             elif said == "failed":
-                raise Failed(about)
+                raise TaskFailed(about)
             elif said == "stopped":
                 if self._stopping:
                     raise Stopped
@@ -216,7 +218,7 @@ class Watched:
             if message is not None:
                 return message
 
-    def _look(self, process: Process) -> None:
+    def _look(self, process: ChildProcess) -> None:
         """See to a process: that it lives, and takes neither too long nor too much."""
         self._relay()
         if self._stopping and time.monotonic() - self._stopped_at > GRACE_SECONDS:
@@ -248,12 +250,12 @@ class Watched:
         except OSError as error:
             raise self._ended(process) from error
 
-    def _ended(self, process: Process) -> Death | Stopped:
+    def _ended(self, process: ChildProcess) -> WorkerDeath | Stopped:
         """The exception for a process that ended, which it should if it was stopped."""
         return Stopped() if self._stopping else self._death("error", process.ended())
 
-    def _death(self, status: FailureStatus, message: str) -> Death:
-        return Death(status, message, self._wave)
+    def _death(self, status: FailureStatus, message: str) -> WorkerDeath:
+        return WorkerDeath(status, message, self._wave)
 
     def _end(self) -> None:
         """End the process now."""

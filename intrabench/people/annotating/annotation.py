@@ -24,12 +24,12 @@ from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options, chosen
-from intrabench.engine.plan import Group, Plan, make_plan, prepare
+from intrabench.engine.plan import ImageTask, Plan, make_plan, prepare
 from intrabench.engine.progress.reporter import Reporter, Silent
-from intrabench.engine.session_plan import Unit
-from intrabench.engine.writer import RowWriter
+from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.writer import ResultWriter
 from intrabench.errors import IntraBenchError, foreign, in_words
-from intrabench.files.locks import Busy, held
+from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import write_actions
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept
@@ -88,7 +88,7 @@ class Annotation:
         """
         self.folder, self._reporter, self._images = folder, reporter, images
         self._lock, self._scorer = RLock(), Scorer()
-        self._opened = dict[Group, Opened]()  # that of the last use last
+        self._opened = dict[ImageTask, Opened]()  # that of the last use last
         options, self._job = _run_of(given)
         with ExitStack() as stack:
             for runner in self._job.runners:
@@ -241,13 +241,13 @@ class Annotation:
                 if time.monotonic() - opened.used >= idle_s:
                     self._opened.pop(group).close()
 
-    def _begin(self, stack: ExitStack, options: Options) -> RowWriter:
+    def _begin(self, stack: ExitStack, options: Options) -> ResultWriter:
         """Hold the folder, and begin the record of the run."""
         run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
         self._manifest = Manifest(options, self._job)
-        writer = RowWriter(Store(self.folder, run_id, self._manifest.opening), self._reporter)
+        writer = ResultWriter(Store(self.folder, run_id, self._manifest.opening), self._reporter)
         try:
-            stack.enter_context(held(self.folder / "locks" / "annotating.lock"))
+            stack.enter_context(locked(self.folder / "locks" / "annotating.lock"))
         except Busy as busy:
             raise IntraBenchError(
                 f"people annotate into {self.folder} already, by {busy}; choose another folder with --out, and merge"
@@ -256,7 +256,7 @@ class Annotation:
         stack.enter_context(self._manifest.kept(writer.store, writer.summary))
         return writer
 
-    def _groups(self) -> list[Group]:
+    def _groups(self) -> list[ImageTask]:
         """The cases, all of them ready; what cannot be prepared is said and left out."""
         plan = make_plan(self._job, self._reporter)
         for dataset, case in plan.waiting:
@@ -270,7 +270,7 @@ class Annotation:
         self._manifest.prepared = plan.ready
         return _in_order(plan)
 
-    def _is_known(self, unit: Unit, id: str) -> bool:
+    def _is_known(self, unit: SessionPlan, id: str) -> bool:
         """Whether the change with this id was made already."""
         if not isinstance(id, str) or not 8 <= len(id) <= 100:
             raise Refused("a change needs an id of 8 to 100 characters, which is used for no other one")
@@ -279,16 +279,16 @@ class Annotation:
             raise Refused("this id was used in another session; make a new one")
         return session is not None
 
-    def _check_open(self, unit: Unit) -> None:
+    def _check_open(self, unit: SessionPlan) -> None:
         if unit.key in self._elsewhere or self._log.states().get(unit.key, (0, False))[1]:
             raise Refused("this target is finished; go on with another one")
 
-    def _add(self, unit: Unit, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
+    def _add(self, unit: SessionPlan, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
         check_time(seconds, at)
         timed = Timed(kind, None, float(seconds), float(at))
         self._log.add(_rater(unit), code, Event(id, unit.key, kind, None, None, (timed,)))
 
-    def _open(self, group: Group) -> Opened:
+    def _open(self, group: ImageTask) -> Opened:
         """The opened case, for which another one may be closed."""
         if (opened := self._opened.pop(group, None)) is None:
             while len(self._opened) >= self._images:
@@ -298,7 +298,7 @@ class Annotation:
         opened.used = time.monotonic()
         return opened
 
-    def _sitting(self, unit: Unit, code: str, events: Sequence[Event]) -> Sitting:
+    def _sitting(self, unit: SessionPlan, code: str, events: Sequence[Event]) -> Sitting:
         """The session in play; the turns of the log are played again if it is not in memory."""
         opened = self._open(self._tasks.group(code))
         if unit.key not in opened.sittings:
@@ -311,13 +311,13 @@ class Annotation:
                     self._log.measured(event.id, sitting.model_s)
         return opened.sitting(unit)
 
-    def _whole(self, unit: Unit, code: str) -> ExitStack:
+    def _whole(self, unit: SessionPlan, code: str) -> ExitStack:
         """A context at whose premature end the session is forgotten, because it may be played in part."""
         stack = ExitStack()
         stack.push(lambda kind, *_: self._forget(unit, code) if kind else None)
         return stack
 
-    def _forget(self, unit: Unit, code: str) -> None:
+    def _forget(self, unit: SessionPlan, code: str) -> None:
         if opened := self._opened.get(self._tasks.group(code)):
             opened.sittings.pop(unit.key, None)
 
@@ -332,7 +332,7 @@ class Annotation:
                     except IntraBenchError as error:
                         self._reporter.say(f"{code} of {rater} is finished, but not stored yet: {error}")
 
-    def _store(self, unit: Unit, code: str, rater: str) -> None:
+    def _store(self, unit: SessionPlan, code: str, rater: str) -> None:
         """Store a finished session, once."""
         events = self._log.events(unit.key)
         sitting = self._sitting(unit, code, events)
@@ -376,7 +376,7 @@ def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
     return options, job
 
 
-def _in_order(plan: Plan) -> list[Group]:
+def _in_order(plan: Plan) -> list[ImageTask]:
     """The groups in the order of the job's cases."""
     selected = [one for one in plan.job.selected() if one in plan.ready]
     return [group for one in selected for group in plan.groups(*one, plan.ready[one])]
@@ -389,5 +389,5 @@ def _played_by_people(folder: Path) -> set[str]:
     return set(people["session"].to_list())
 
 
-def _rater(unit: Unit) -> str:
+def _rater(unit: SessionPlan) -> str:
     return str(getattr(unit.prompter, "rater", ""))

@@ -7,13 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from intrabench.datasets.cases import store as cases
-from intrabench.engine.integrity import REMEDY, Seal
+from intrabench.engine.integrity import REMEDY, IntegrityCheck
 from intrabench.engine.job import Job
-from intrabench.engine.plan import Group
-from intrabench.engine.result_batches import Part, Wave, memory, played
-from intrabench.engine.session_plan import Unit
+from intrabench.engine.plan import ImageTask
+from intrabench.engine.result_batches import ResultBatch, SessionBatch, memory, played
+from intrabench.engine.session_plan import SessionPlan
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
-from intrabench.files.locks import Busy, held
+from intrabench.files.locks import Busy, locked
 from intrabench.people.annotating.sitting import Sitting
 from intrabench.play.adapt import refuse
 from intrabench.play.scorer import Scorer
@@ -24,7 +24,7 @@ from intrabench.target import Target
 class Opened:
     """A case, encoded once for all people. sittings: their sessions, by key. used: when, by the monotonic clock."""
 
-    def __init__(self, group: Group, root: Path, scorer: Scorer) -> None:
+    def __init__(self, group: ImageTask, root: Path, scorer: Scorer) -> None:
         """Take the lease, read the scan and open it.
 
         Raises:
@@ -33,7 +33,7 @@ class Opened:
         self.group, self.sittings, self._scorer = group, dict[str, Sitting](), scorer
         self.used, self._stack = 0.0, ExitStack()
         try:
-            self._stack.enter_context(held(root / "locks" / group.lock_name))
+            self._stack.enter_context(locked(root / "locks" / group.lock_name))
             self._open(group)
         except Busy as busy:
             self.close()
@@ -48,7 +48,7 @@ class Opened:
             self.close()
             raise
 
-    def _open(self, group: Group) -> None:
+    def _open(self, group: ImageTask) -> None:
         with foreign():
             self._stored = cases.open_case(group.dataset, group.case)
             self.volume, model = self._stored.volume, group.runner.model
@@ -56,10 +56,10 @@ class Opened:
                 raise NotApplicable("the model takes one grey value per voxel, this image has channels")
             if group.job.strict:
                 refuse(model.notes(self.volume))
-            self._seal, self._targets = Seal(self.volume), dict[str, Target]()
+            self._seal, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(group.runner.open(self.volume))
 
-    def sitting(self, unit: Unit) -> Sitting:
+    def sitting(self, unit: SessionPlan) -> Sitting:
         """The session of a unit, begun if it is not open.
 
         Raises:
@@ -80,7 +80,7 @@ class Opened:
             (self._targets[id],) = self._stored.targets([id])
         return self._targets[id]
 
-    def part(self, unit: Unit) -> Part:
+    def part(self, unit: SessionPlan) -> ResultBatch:
         """The rows of a finished session, with turns and masks.
 
         Raises:
@@ -88,7 +88,7 @@ class Opened:
         """
         if self._seal.broken:
             raise IntraBenchError(f"the model changed the scan, {REMEDY}; restart after that")
-        return played([Wave([unit], [[self.sittings[unit.key].session]], memory())])
+        return played([SessionBatch([unit], [[self.sittings[unit.key].session]], memory())])
 
     def close(self) -> None:
         """Close the image and give the lease back."""
@@ -97,7 +97,7 @@ class Opened:
             self._stack.close()
 
 
-def _session(job: Job, unit: Unit, target: Target, opened: Opened) -> Session:
+def _session(job: Job, unit: SessionPlan, target: Target, opened: Opened) -> Session:
     return Session(
         unit.key,
         target,

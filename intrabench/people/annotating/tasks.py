@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from intrabench.engine.plan import Group
-from intrabench.engine.session_plan import Unit
+from intrabench.engine.plan import ImageTask
+from intrabench.engine.session_plan import SessionPlan
 from intrabench.mask import Index
 from intrabench.play.validate import Refused
 from intrabench.prompters.human import Human
@@ -40,9 +40,9 @@ class Task:
 class Tasks:
     """The tasks of a run. salt: makes the codes."""
 
-    def __init__(self, groups: Sequence[Group], salt: str) -> None:
-        self._places = dict[str, tuple[Group, Unit, Task]]()
-        self._units = dict[tuple[str, str], Unit]()
+    def __init__(self, groups: Sequence[ImageTask], salt: str) -> None:
+        self._places = dict[str, tuple[ImageTask, SessionPlan, Task]]()
+        self._units = dict[tuple[str, str], SessionPlan]()
         self._people = dict[str, Human]()
         for group in groups:
             scan = _code(salt, group.dataset.spec, group.case)
@@ -67,7 +67,7 @@ class Tasks:
         """All tasks, in the order of the data."""
         return [task for _, _, task in self._places.values()]
 
-    def group(self, code: str) -> Group:
+    def group(self, code: str) -> ImageTask:
         """The case and the model of a task.
 
         Raises:
@@ -83,7 +83,7 @@ class Tasks:
         """
         return self._place(code)[1].targets[0].id
 
-    def unit(self, code: str, rater: str) -> Unit:
+    def unit(self, code: str, rater: str) -> SessionPlan:
         """The session of a person for a task.
 
         Raises:
@@ -94,7 +94,7 @@ class Tasks:
             self._units[code, rater] = replace(unit, prompter=self._person(rater))
         return self._units[code, rater]
 
-    def _place(self, code: str) -> tuple[Group, Unit, Task]:
+    def _place(self, code: str) -> tuple[ImageTask, SessionPlan, Task]:
         if code not in self._places:
             raise Refused("there is no such task; go back to the list")
         return self._places[code]

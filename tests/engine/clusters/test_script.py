@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from intrabench.engine.clusters.description import Description, described, imported
+from intrabench.engine.clusters.description import Description, imported, read_description
 from intrabench.engine.clusters.script import CLUSTERS, SCRIPTS, Request, cluster_file, job_script
 from intrabench.errors import IntraBenchError
 from tests.conftest import GOLDEN
@@ -154,7 +154,7 @@ def test_the_dask_cluster_that_asks_for_everything(scheduler: str) -> None:
 
 def read(text: str) -> Description:
     Path("cluster.yaml").write_text(text, encoding="utf-8")
-    return described(Path("cluster.yaml"))
+    return read_description(Path("cluster.yaml"))
 
 
 def jobs(description: Description) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 import intrabench
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
-from intrabench.files.locks import held
+from intrabench.files.locks import locked
 from intrabench.people.annotating.actions import read_actions
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.play.gestures import Gesture
@@ -306,7 +306,7 @@ def test_a_run_beside_does_no_harm() -> None:
     with annotating() as people:
         code, first = middle(people)
         with (
-            held(OUT / "locks" / people._tasks.group(code).lock_name),
+            locked(OUT / "locks" / people._tasks.group(code).lock_name),
             pytest.raises(IntraBenchError, match="elsewhere"),
         ):
             people.give(code, "ab", new_id(), [first])

@@ -39,7 +39,7 @@ def answered(call: Callable[[], T]) -> T:
         raise Unfinished(GONE) from error
 
 
-class Arrivals:
+class WorkerDiscovery:
     """The workers of a cluster. Each is asked once what it lacks, and nobody waits for one that does not answer.
 
     states: of all workers, by their addresses.

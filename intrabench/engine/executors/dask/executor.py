@@ -18,16 +18,16 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.clusters.connect import check_where, connected, within
 from intrabench.engine.executors.dask import worker_plugin
-from intrabench.engine.executors.dask.discovery import GONE, KEPT, Arrivals, answered
-from intrabench.engine.executors.dask.payload import SEEN_SECONDS, Outcome, Setup, Task
-from intrabench.engine.executors.executor import Hands, Stopped
-from intrabench.engine.executors.placement import workers
+from intrabench.engine.executors.dask.discovery import GONE, KEPT, WorkerDiscovery, answered
+from intrabench.engine.executors.dask.payload import SEEN_SECONDS, Payload, Task, TaskResult
+from intrabench.engine.executors.executor import Executors, Stopped
+from intrabench.engine.executors.placement import worker_placements
 from intrabench.engine.options import Options
-from intrabench.engine.plan import Group
+from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
 from intrabench.engine.result_batches import failed
-from intrabench.engine.scheduler import Work
-from intrabench.engine.session_plan import Runner, Unit
+from intrabench.engine.scheduler import Scheduler
+from intrabench.engine.session_plan import ModelRun, SessionPlan
 from intrabench.errors import IntraBenchError, Unfinished, several
 from intrabench.files.locks import Busy
 from intrabench.models.base import Failure
@@ -61,42 +61,42 @@ DYING = f"Dask workers died {DEATHS} times in a row before they began a task; wh
 
 
 @contextmanager
-def fleet(options: Options, work: Work) -> Iterator[Hands]:
+def make_dask_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
     """The hands of a cluster; those of workers that come later join."""
     local = check_where(options.dask)
-    places = workers(str(local), work.job.runners, local) if local else []
+    places = worker_placements(str(local), work.job.runners, local) if local else []
     with connected(options.dask, work.reporter.say) as client:
-        setup = Setup(
+        setup = Payload(
             work.store.run_id,
             _absolute(options),
             Path.cwd(),
             None if options.collect else work.store.root.absolute(),
             {str(number): place.environment for number, place in enumerate(places)},
         )
-        made, finished = Fleet(client, setup, work), False
+        made, finished = DaskCluster(client, setup, work), False
         try:
             work.reporter.say(_where(client))
             made.wait()
             preparers = [made.hand() for _ in range(min(work.agenda.cases, len(made.seats)))]
-            yield Hands(made.hands, preparers, desk=None if options.collect else made, more=made.more)
+            yield Executors(made.hands, preparers, desk=None if options.collect else made, more=made.more)
             finished = True
         finally:
             made.close(finished)
 
 
-class Fleet:
+class DaskCluster:
     """The workers, which hand sits at which, and what each has loaded."""
 
-    def __init__(self, client: Any, setup: Setup, work: Work) -> None:
+    def __init__(self, client: Any, setup: Payload, work: Scheduler) -> None:
         self.client, self.setup, self.work, self.job = client, setup, work, work.job
-        self.hands: list[Far] = []
-        self.seats: dict[str, Counter[Far]] = {}  # by the addresses of workers
-        self.loaded: dict[str, Runner] = {}
+        self.hands: list[DaskExecutor] = []
+        self.seats: dict[str, Counter[DaskExecutor]] = {}  # by the addresses of workers
+        self.loaded: dict[str, ModelRun] = {}
         self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each group, also if it is played in portions
         self.started: Counter[str] = Counter()  # how often each task in hand was begun, by its name
         self.begun = 0  # tasks
         self.stopped_at: float | None = None
-        self.arrivals = Arrivals(client, setup.needs)
+        self.arrivals = WorkerDiscovery(client, setup.needs)
         self._lock, self._looked, self._last = RLock(), 0.0, 0.0
         client.subscribe_topic(setup.run, self._hear)
 
@@ -115,7 +115,7 @@ class Fleet:
             self.more()
             time.sleep(0.1)
 
-    def more(self) -> Sequence[Far]:
+    def more(self) -> Sequence[DaskExecutor]:
         """Hands for the workers that are new."""
         if time.monotonic() - self._looked < LOOK_SECONDS or self.stopped_at:
             return []
@@ -125,7 +125,7 @@ class Fleet:
             self.client.cluster.scale(planned)
         with self._lock:
             self.seats = {address: self.seats.get(address, Counter()) for address in now}
-            made = [Far(self) for _ in range(PER_WORKER * len(now) - len(self.hands))]
+            made = [DaskExecutor(self) for _ in range(PER_WORKER * len(now) - len(self.hands))]
             self.hands += made
             self._looked = time.monotonic()
             if now:
@@ -144,11 +144,11 @@ class Fleet:
     def _say_waiting(self, what: str) -> None:
         self.work.reporter.say(f"waiting for {self.arrivals.waited_for or what}")
 
-    def hand(self) -> Far:
+    def hand(self) -> DaskExecutor:
         """A hand that is not counted, for preparing."""
-        return Far(self)
+        return DaskExecutor(self)
 
-    def seat(self, hand: Far) -> str:
+    def seat(self, hand: DaskExecutor) -> str:
         """The worker of a hand: the one where it was, or that with the fewest."""
         with self._lock:
             if hand.address not in self.seats:
@@ -163,7 +163,7 @@ class Fleet:
         tasks: dict[str, Sequence[object]] = answered(self.client.processing)
         return next((address for address, keys in tasks.items() if key in keys), "")
 
-    def play(self, hand: Far, group: Group, found: Callable[[int], object]) -> None:
+    def play(self, hand: DaskExecutor, group: ImageTask, found: Callable[[int], object]) -> None:
         """Have a worker play what is missing of a group, take its lease, and write.
 
         Raises:
@@ -225,20 +225,20 @@ class Killed(Exception):
     """The scheduler gave a task up because its workers died."""
 
 
-class Far:
+class DaskExecutor:
     """A hand at a worker of a cluster; while it waits, its task may be done by another worker."""
 
     name = ""
 
-    def __init__(self, of: Fleet) -> None:
+    def __init__(self, of: DaskCluster) -> None:
         self.fleet, self.address = of, ""
 
     @property
-    def runner(self) -> Runner | None:
+    def runner(self) -> ModelRun | None:
         """The model that its worker has loaded."""
         return self.fleet.loaded.get(self.fleet.seat(self))
 
-    def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
         """Have units played, and take them when all are finished."""
         try:
             outcome = self.ask(worker_plugin.play, group, units)
@@ -270,7 +270,7 @@ class Far:
     def close(self) -> None:
         """Nothing; the fleet closes all."""
 
-    def ask(self, function: Callable[..., Outcome], group: Group, units: Sequence[Unit]) -> Outcome:
+    def ask(self, function: Callable[..., TaskResult], group: ImageTask, units: Sequence[SessionPlan]) -> TaskResult:
         """What a worker makes of a group.
 
         Raises:
@@ -283,7 +283,9 @@ class Far:
         case = f"{group.dataset.short_spec}, case {group.case}"
         return self._done(function, task, f"play {model.short_spec}", case, 1)
 
-    def _done(self, function: Callable[..., Outcome], task: Task, title: str, case: str, priority: int) -> Outcome:
+    def _done(
+        self, function: Callable[..., TaskResult], task: Task, title: str, case: str, priority: int
+    ) -> TaskResult:
         """Submit a task until it is done; it counts against it if workers die once it has begun.
 
         Not so if they leave it, as at the end of their lifetime, or die while it waits.
@@ -319,7 +321,9 @@ class Far:
                 fleet.started.pop(name, None)
         raise Killed(f"{several(DEATHS, 'Dask worker')} died of this image")
 
-    def _asked(self, function: Callable[..., Outcome], task: Task, key: tuple[str, str, str], priority: int) -> Outcome:
+    def _asked(
+        self, function: Callable[..., TaskResult], task: Task, key: tuple[str, str, str], priority: int
+    ) -> TaskResult:
         """Submit a task, and wait for what comes of it."""
         fleet, address = self.fleet, self.fleet.seat(self)
         if fleet.stopped_at:
@@ -340,7 +344,7 @@ class Far:
         finally:
             future.release()
 
-    def _result(self, future: Any, name: str, address: str) -> Outcome:
+    def _result(self, future: Any, name: str, address: str) -> TaskResult:
         """Wait for a task.
 
         Raises:
@@ -351,7 +355,7 @@ class Far:
         while True:
             if done.wait(POLL_SECONDS) and future.status in ("finished", "error"):
                 with suppress(TimeoutError):  # its result was lost before it came
-                    outcome: Outcome = future.result(timeout=RESULT_SECONDS)
+                    outcome: TaskResult = future.result(timeout=RESULT_SECONDS)
                     return outcome
             if fleet.client.status == "closed":
                 raise Stopped if fleet.stopped_at else Unfinished(GONE)

@@ -12,8 +12,8 @@ from pathlib import Path
 from intrabench import __version__
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.options import Options
-from intrabench.engine.result_batches import Part, failed
-from intrabench.engine.session_plan import Unit
+from intrabench.engine.result_batches import ResultBatch, failed
+from intrabench.engine.session_plan import SessionPlan
 from intrabench.engine.summary import Summary
 from intrabench.models.base import Failure
 from intrabench.results.runs import LOCK
@@ -23,7 +23,7 @@ SEEN_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Setup:
+class Payload:
     """A run, as a worker must know it.
 
     folder: the current one of the command, in which relative paths mean something. results: the results folder if the
@@ -63,7 +63,7 @@ class Task:
 
 
 @dataclass
-class Outcome:
+class TaskResult:
     """What came of a task.
 
     missing: sessions that were not there yet. parts: to be stored. summary, dice: of what was stored there. prepared:
@@ -72,7 +72,7 @@ class Outcome:
     """
 
     missing: int = 0
-    parts: list[Part] = field(default_factory=list)
+    parts: list[ResultBatch] = field(default_factory=list)
     summary: Summary = field(default_factory=Summary)
     dice: list[float] = field(default_factory=list)
     prepared: CaseIndex | Failure | None = None
@@ -84,7 +84,7 @@ class Outcome:
         """Note how many sessions were not there yet."""
         self.missing = missing
 
-    def failed(self, units: Sequence[Unit]) -> Part:
+    def failed(self, units: Sequence[SessionPlan]) -> ResultBatch:
         """Units that failed because nothing could be done."""
         assert self.failure is not None
         return failed(units, self.failure, of_data=True)

@@ -11,18 +11,18 @@ from typing import Any
 
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.executors.dask.payload import Outcome, Setup, Task, lacking
+from intrabench.engine.executors.dask.payload import Payload, Task, TaskResult, lacking
 from intrabench.engine.executors.executor import Stopped
 from intrabench.engine.executors.placement import default_memory_limit_mb
-from intrabench.engine.executors.process import Supervisor
-from intrabench.engine.executors.worker_process import Watched
+from intrabench.engine.executors.process import ProcessExecutor
+from intrabench.engine.executors.worker_process import WorkerProcess
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
-from intrabench.engine.plan import Group
+from intrabench.engine.plan import ImageTask
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.summary import Summary
-from intrabench.engine.task_locks import Desk
-from intrabench.engine.writer import RowWriter
+from intrabench.engine.task_locks import TaskLocks
+from intrabench.engine.writer import ResultWriter
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.files.locks import Busy
 from intrabench.models.base import Failure
@@ -34,12 +34,12 @@ IDLE_SECONDS = 900.0
 TELL_SECONDS = 0.5
 """The least time between two notices of what a worker does."""
 
-_posts: dict[str, Post] = {}
+_posts: dict[str, DaskWorker] = {}
 _ended: set[str] = set()
 _lock = Lock()
 
 
-class Teller(Silent):
+class DaskReporter(Silent):
     """A reporter that tells the command: by events of the run's topic."""
 
     def __init__(self, worker: Any, run: str) -> None:
@@ -65,10 +65,10 @@ class Teller(Silent):
             self.tell("doing", worker, what)
 
 
-class Post:
+class DaskWorker:
     """A run at a worker."""
 
-    def __init__(self, setup: Setup, worker: Any) -> None:
+    def __init__(self, setup: Payload, worker: Any) -> None:
         name = str(worker.name)
         if problem := lacking(*setup.needs):
             raise IntraBenchError(f"Dask worker {name} {problem}")
@@ -76,41 +76,41 @@ class Post:
             os.chdir(setup.folder)
         if worker.nanny:
             forget_settings()
-        self.teller, self._lock, self._timer = Teller(worker, setup.run), RLock(), Timer(0, lambda: None)
+        self.teller, self._lock, self._timer = DaskReporter(worker, setup.run), RLock(), Timer(0, lambda: None)
         self.job = make_run(setup.options, here=False)
         environment = setup.environments.get(name, {})
-        self.watched = Watched(name, setup.options, self.teller, environment, setup.options.timeout)
+        self.watched = WorkerProcess(name, setup.options, self.teller, environment, setup.options.timeout)
         memory_mb = default_memory_limit_mb(len(setup.environments))
-        preparing = Watched(name, setup.options, self.teller, {}, setup.options.timeout, False, memory_mb)
-        self.hand, self.preparer = Supervisor(self.job, self.watched), Supervisor(self.job, preparing)
+        preparing = WorkerProcess(name, setup.options, self.teller, {}, setup.options.timeout, False, memory_mb)
+        self.hand, self.preparer = ProcessExecutor(self.job, self.watched), ProcessExecutor(self.job, preparing)
         self.stopped = self.leaves = False  # because of the command, or of the worker
         self.summary, self.desk, self._kept = Summary(), None, ExitStack()
         if setup.results is not None:
             manifest = Manifest(setup.options, self.job)
             store = Store(setup.results, f"{setup.run}-w{os.urandom(3).hex()}", manifest.opening)
-            writer = RowWriter(store, self.teller)
-            self.desk = Desk(self.job, writer, self.teller, ended=lambda: self.leaves)
+            writer = ResultWriter(store, self.teller)
+            self.desk = TaskLocks(self.job, writer, self.teller, ended=lambda: self.leaves)
             self._kept.enter_context(manifest.kept(store, self.summary))
 
-    def play(self, task: Task, name: str) -> Outcome:
+    def play(self, task: Task, name: str) -> TaskResult:
         """Play a group; rows are written here if the results folder is shared."""
         return self._done(name, lambda: self._played(task))
 
-    def prepare(self, task: Task, name: str) -> Outcome:
+    def prepare(self, task: Task, name: str) -> TaskResult:
         """Download and convert a case."""
-        return self._done(name, lambda: Outcome(prepared=self._prepared(task)))
+        return self._done(name, lambda: TaskResult(prepared=self._prepared(task)))
 
-    def _done(self, name: str, do: Callable[[], Outcome]) -> Outcome:
+    def _done(self, name: str, do: Callable[[], TaskResult]) -> TaskResult:
         """What comes of a task; its beginning is told, and that it is left if the run is stopped here."""
         with self._lock:
             self._timer.cancel()
             if self.stopped:
-                return Outcome(stopped=True)
+                return TaskResult(stopped=True)
             self.teller.tell("started", name)
             try:
                 outcome = do()
             except Stopped:
-                outcome = Outcome(stopped=True)
+                outcome = TaskResult(stopped=True)
             finally:
                 self._rest()
             if outcome.stopped:
@@ -160,14 +160,16 @@ class Post:
             found = cases.look(dataset, task.case)[0]
         return found or self.preparer.prepare(dataset, task.case)
 
-    def _played(self, task: Task) -> Outcome:
-        outcome = Outcome()
+    def _played(self, task: Task) -> TaskResult:
+        outcome = TaskResult()
         try:
             index = self._prepared(task)
             if isinstance(index, Failure):
                 outcome.failure = index
                 return outcome
-            group = Group(self.job, self.job.datasets[task.dataset], task.case, self.job.runners[task.runner], index)
+            group = ImageTask(
+                self.job, self.job.datasets[task.dataset], task.case, self.job.runners[task.runner], index
+            )
             known = {unit.key: unit for unit in group.units}
             if not set(task.keys) <= known.keys():
                 problem = f"Dask worker {self.watched.name} has other code or other data than the command"
@@ -182,7 +184,7 @@ class Post:
             outcome.busy = str(busy)
         return outcome
 
-    def _at_desk(self, desk: Desk, group: Group, outcome: Outcome) -> None:
+    def _at_desk(self, desk: TaskLocks, group: ImageTask, outcome: TaskResult) -> None:
         desk.writer.summary, self.teller.dice = outcome.summary, outcome.dice
         try:
             desk.play(self.hand, group, outcome.found)
@@ -203,16 +205,16 @@ def forget_settings() -> None:
             del os.environ[name]
 
 
-def play(setup: Setup, task: Task, name: str) -> Outcome:
+def play(setup: Payload, task: Task, name: str) -> TaskResult:
     """Play a group at this worker."""
     post = _post(setup)
-    return post.play(task, name) if post else Outcome(stopped=True)
+    return post.play(task, name) if post else TaskResult(stopped=True)
 
 
-def prepare(setup: Setup, task: Task, name: str) -> Outcome:
+def prepare(setup: Payload, task: Task, name: str) -> TaskResult:
     """Prepare a case at this worker."""
     post = _post(setup)
-    return post.prepare(task, name) if post else Outcome(stopped=True)
+    return post.prepare(task, name) if post else TaskResult(stopped=True)
 
 
 def stop(run: str) -> None:
@@ -231,7 +233,7 @@ def close(run: str, finished: bool) -> None:
         post.close(finished)
 
 
-def _post(setup: Setup) -> Post | None:
+def _post(setup: Payload) -> DaskWorker | None:
     """The post of a run; None if the run has ended."""
     from distributed import get_worker
 
@@ -240,7 +242,7 @@ def _post(setup: Setup) -> Post | None:
             return None
         if setup.run not in _posts:
             worker = get_worker()
-            _posts[setup.run] = Post(setup, worker)
+            _posts[setup.run] = DaskWorker(setup, worker)
             worker.loop.add_callback(worker.plugin_add, _leaving(setup.run))
         return _posts[setup.run]
 
