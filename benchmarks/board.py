@@ -27,7 +27,7 @@ TURN = json.dumps({"prompts": {"points": [[4, 8, 8, 1]], "clicked": [True]}, "ac
 def made_up(number: int) -> pl.DataFrame:
     """The rows of one submission."""
     from intrabench.effort import SECONDS
-    from intrabench.engine.session_plan import CONTRACT
+    from intrabench.engine.session_spec import CONTRACT
     from intrabench.protocols import PROTOCOLS
     from intrabench.results.schema import SCHEMA
     from intrabench.turns import Turn

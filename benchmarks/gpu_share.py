@@ -26,7 +26,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.plan import Plan, prepare
 from intrabench.engine.player import Player
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.writer import ResultWriter
 from intrabench.metrics.known import of_protocol
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
@@ -93,7 +93,7 @@ def share(prompters: Sequence[str], preset: str, folder: Path, waits: bool = Fal
     """
     model, rule = Sleeping(), protocol(preset)
     made = tuple(map(make_prompter, prompters))
-    job = Job((ModelRun(model),), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
+    job = Job((ModelRunner(model),), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
     (case,) = PHANTOM.cases()
     (group,) = Plan(job).groups(PHANTOM, case, prepare(PHANTOM, case, Silent()))
     player = Player(job, ResultWriter(Store(folder, "bench"), Silent()).take, print)

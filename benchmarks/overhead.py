@@ -29,7 +29,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.plan import Plan, prepare
 from intrabench.engine.player import Player, batches_of
 from intrabench.engine.progress.reporter import Silent
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.write_buffer import WriteBuffer
 from intrabench.engine.writer import ResultWriter
 from intrabench.mask import Mask
@@ -166,7 +166,7 @@ def played(
     clock: Callable[[], float] = time.perf_counter,
 ) -> float:
     """Seconds for all sessions of the first case, with one or several prompters, and the writing of their parts."""
-    runner, case = ModelRun(model), dataset.cases()[0]
+    runner, case = ModelRunner(model), dataset.cases()[0]
     made = tuple(map(make_prompter, [prompters] if isinstance(prompters, str) else prompters))
     job = Job((runner,), made, (dataset,), (0,), rules, rounds, metrics=of_protocol(rules.metrics))
     writer = ResultWriter(Store(folder, "bench"), Silent())

@@ -15,7 +15,7 @@ from intrabench.effort import cost
 from intrabench.engine.dry_run import describe as dry_run
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import Options
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.segvol import SegVol
@@ -221,7 +221,7 @@ def test_the_hand_and_the_stop_rule_go_with_rows() -> None:
     job = make_job(options)
     assert {spec: row.name for spec, row in job.rows.items()} == {"box_prop+hand:jitter_mm=2": "B Prop"}
     assert job.protocol == stopping(PAPER, "interactions=9")
-    assert len(job.prompters_for(ModelRun(registry.make("models", "box_fill")).model)) == 1
+    assert len(job.prompters_for(ModelRunner(registry.make("models", "box_fill")).model)) == 1
 
 
 def test_what_is_wrong_is_said_in_one_sentence() -> None:

@@ -163,10 +163,10 @@ def check(
     """
     given = dict(locals())
     from intrabench.engine.check import check as findings
-    from intrabench.engine.model_runs import make_model_run
+    from intrabench.engine.model_runners import make_runner
     from intrabench.engine.options import chosen
 
-    return list(findings(make_model_run(chosen(_options(given)))))
+    return list(findings(make_runner(chosen(_options(given)))))
 
 
 def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:

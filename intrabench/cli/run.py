@@ -230,11 +230,11 @@ def check(
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
     given = dict(locals())
     from intrabench.engine.check import check as findings
-    from intrabench.engine.model_runs import make_model_run
+    from intrabench.engine.model_runners import make_runner
 
     given["weights"] = "random" if random_weights else weights
     found = []
-    for finding in findings(make_model_run(options_of(given, "random_weights", "json"))):
+    for finding in findings(make_runner(options_of(given, "random_weights", "json"))):
         found.append(finding)
         if not json:
             mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]

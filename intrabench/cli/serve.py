@@ -33,7 +33,7 @@ def serve(
 ) -> None:
     """Serve a model to clients of nnInteractive, such as those in napari and 3D Slicer. Ctrl-C ends it."""
     need_servers()
-    from intrabench.engine.model_runs import make_model_run
+    from intrabench.engine.model_runners import make_runner
     from intrabench.engine.options import chosen
     from intrabench.people.servers.app import Settings, make_app
     from intrabench.people.servers.serving import serve as serving
@@ -42,7 +42,7 @@ def serve(
     if sessions < 1:
         raise IntraBenchError(f"--sessions is {sessions}, expected 1 or more")
     given = {"model": model, "device": device, "dtype": dtype, "weights": weights, "plugin": plugin}
-    runner = make_model_run(chosen({name: value for name, value in given.items() if value != []}))
+    runner = make_runner(chosen({name: value for name, value in given.items() if value != []}))
     token, mm = token_for(host), spacing_of(spacing)
     told(runner.model.load, f"the model {runner.model.name} cannot be loaded", "try it with intrabench check")
     serving(

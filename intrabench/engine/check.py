@@ -13,7 +13,7 @@ import numpy as np
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.integrity import REMEDY, IntegrityCheck
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
@@ -48,7 +48,7 @@ class Broken(IntraBenchError):
     """The model failed on a valid request."""
 
 
-def check(runner: ModelRun) -> Iterator[Finding]:
+def check(runner: ModelRunner) -> Iterator[Finding]:
     """Yield findings one by one; what the model raises is one that is not ok. A process of its own is ended."""
     try:
         yield from _findings(runner)
@@ -56,7 +56,7 @@ def check(runner: ModelRun) -> Iterator[Finding]:
         runner.close()
 
 
-def _findings(runner: ModelRun) -> Iterator[Finding]:
+def _findings(runner: ModelRunner) -> Iterator[Finding]:
     started = time.perf_counter()
     try:
         with foreign():
@@ -69,7 +69,7 @@ def _findings(runner: ModelRun) -> Iterator[Finding]:
     took = f"{time.perf_counter() - started:.1f} s"
     yield Finding("load", True, f"in {runner.remote.python}" if runner.remote else took)
     volume, targets = SCAN.load("case-1", Files(None, None))  # type: ignore[arg-type]
-    parts: list[Callable[[ModelRun, Volume, Sequence[Target]], Iterator[Finding]]] = [
+    parts: list[Callable[[ModelRunner, Volume, Sequence[Target]], Iterator[Finding]]] = [
         _prompts,
         _repeated,
         _together,
@@ -117,7 +117,7 @@ def prompt(kind: PromptKind, target: Target) -> Prompts:
     return points([centre])
 
 
-def _prompts(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _prompts(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The model takes each kind that it accepts, and a different prompt of that kind gets a different answer."""
     with runner.open(volume) as image:
         for kind in sorted(runner.model.abilities.accepts):
@@ -135,7 +135,7 @@ def _prompts(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Ite
             yield Finding(f"prompt {kind}", used, message if used else "a different prompt gets the same answer")
 
 
-def _repeated(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _repeated(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The same request on the same image, opened twice, gets the same answer."""
     asked = _request(runner.model, _kind(runner.model), targets[0])
     first, second = (_alone(runner, volume, asked) for _ in range(2))
@@ -144,7 +144,7 @@ def _repeated(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> It
     yield Finding("time", None, f"encode {first.encode_seconds:.2f} s, answer {first.seconds:.2f} s")
 
 
-def _together(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _together(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """An answer depends neither on the other requests in its batch nor on their order."""
     asked = [_request(runner.model, _kind(runner.model), target) for target in targets[:2]]
     with runner.open(volume) as image:
@@ -155,7 +155,7 @@ def _together(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> It
     yield Finding("batch", same, "same answers as for single requests" if same else "answers depend on other requests")
 
 
-def _feedback(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _feedback(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A correction uses the session's memory; without it the model gets the same answer by replaying the turns."""
     asked = _request(runner.model, _kind(runner.model), targets[0])
     with runner.open(volume) as image:
@@ -177,7 +177,7 @@ def _feedback(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> It
     yield Finding("time per round", None, f"{seconds:.3f} s for a correction of the answer before")
 
 
-def _orientations(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _orientations(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """The order in which a file stores its axes changes nothing."""
     asked = _request(runner.model, _kind(runner.model), targets[0])
     expected = _alone(runner, volume, asked)
@@ -192,7 +192,7 @@ def _orientations(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -
         )
 
 
-def _prompt_outside(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _prompt_outside(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A prompt far outside of the image fails with a message and spoils no other request."""
     kind, far = _kind(runner.model), tuple(10 * n for n in volume.shape)
     outside = boxes({far[0]: (far[1], far[2], far[1] + 9, far[2] + 9)}) if kind == "box2d" else points([far])
@@ -203,14 +203,14 @@ def _prompt_outside(runner: ModelRun, volume: Volume, targets: Sequence[Target])
     yield Finding("prompt outside", ok, message if ok else f"{what} {message}")
 
 
-def _no_prompts(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _no_prompts(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """A turn without prompts fails with a message or changes nothing, and spoils no other request."""
     good = _request(runner.model, _kind(runner.model), targets[0])
     ok, message = _harmless(runner, volume, Turn(Prompts(), (Click(),)), good)
     yield Finding("no prompts", ok, message if ok else f"a turn without prompts {message}")
 
 
-def _harmless(runner: ModelRun, volume: Volume, turn: Turn, good: Request) -> tuple[bool, str]:
+def _harmless(runner: ModelRunner, volume: Volume, turn: Turn, good: Request) -> tuple[bool, str]:
     """Whether a turn to which there is no answer gets none, and lets another request be answered; and in words."""
     with runner.open(volume) as image:
         _answer(image, good)
@@ -225,7 +225,7 @@ def _harmless(runner: ModelRun, volume: Volume, turn: Turn, good: Request) -> tu
 _ARTICLES = {"box2d": "a 2D box", "box3d": "a 3D box"}
 
 
-def _memory(runner: ModelRun, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+def _memory(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
     """Memory does not grow with the number of targets on one opened image."""
     kind = _kind(runner.model)
     with runner.open(volume) as image:
@@ -255,7 +255,7 @@ def _turn(kind: PromptKind, target: Target) -> Turn:
     return Turn(prompt(kind, target), (Click(),))
 
 
-def _alone(runner: ModelRun, volume: Volume, request: Request) -> Answer:
+def _alone(runner: ModelRunner, volume: Volume, request: Request) -> Answer:
     with runner.open(volume) as image:
         return _answer(image, request)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.session_plan import ModelRun, SessionPlan, how_it_is_asked, keys, sessions_of, what_is_asked
+from intrabench.engine.session_spec import ModelRunner, SessionSpec, how_it_is_asked, keys, sessions_of, what_is_asked
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import ships
 from intrabench.metrics.base import Metric
@@ -27,7 +27,7 @@ class Job:
     metrics: those of the protocol, then others. Dice and IoU are always measured.
     """
 
-    runners: tuple[ModelRun, ...]
+    runners: tuple[ModelRunner, ...]
     prompters: tuple[Prompter, ...]
     datasets: tuple[Dataset, ...]
     seeds: tuple[int, ...]
@@ -44,7 +44,7 @@ class Job:
         """The prompters to run with a model."""
         return [p for p in self.prompters if p.spec not in self.rows or self.rows[p.spec].suits(model.abilities)]
 
-    def shipped(self, dataset: Dataset, runner: ModelRun) -> bool:
+    def shipped(self, dataset: Dataset, runner: ModelRunner) -> bool:
         """Whether all code that takes part comes with IntraBench: model, prompters, data set and metrics."""
         parts = (dataset, *self.prompters_for(runner.model), *self.metrics)
         return runner.ships and all(map(ships, parts))
@@ -69,7 +69,7 @@ class Job:
                 chosen[dataset.short_spec, case] = dataset, case
         return list(chosen.values())
 
-    def units(self, dataset: Dataset, case: str, runner: ModelRun, index: CaseIndex | None) -> list[SessionPlan]:
+    def units(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[SessionSpec]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case.
 
         Under a protocol with joint sessions, the targets are one unit; where images are divided, those of each person.
@@ -77,13 +77,13 @@ class Job:
         listed, image_hash, modality = self._targets(index)
         more = self.strict, tuple(metric.id for metric in self.metrics), patient_of(dataset, case), modality
         return [
-            SessionPlan(self.protocol, runner, prompter, dataset, case, targets, seed, image_hash, *more)
+            SessionSpec(self.protocol, runner, prompter, dataset, case, targets, seed, image_hash, *more)
             for targets in listed
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds
         ]
 
-    def keys(self, dataset: Dataset, case: str, runner: ModelRun, index: CaseIndex | None) -> list[str]:
+    def keys(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[str]:
         """The keys of the sessions of `units`, in their order; planning needs no more of a million units."""
         listed, image_hash, modality = self._targets(index)
         metrics, rules = [metric.id for metric in self.metrics], self.protocol.joint

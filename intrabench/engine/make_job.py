@@ -13,7 +13,7 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.perturb.perturbed import with_changes
 from intrabench.datasets.views.whole import of_whole_labels
 from intrabench.engine.job import Job
-from intrabench.engine.model_runs import make_model_runs, model_of
+from intrabench.engine.model_runners import make_runners, model_of
 from intrabench.engine.options import Options, check
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
@@ -47,10 +47,10 @@ def make_run(options: Options, here: bool = True) -> Job:
 def make_job(options: Options, here: bool = True) -> Job:
     """Make all objects; wrong options are reported before anything is computed.
 
-    here: whether it is played in this process; else nothing is loaded, not even torch (see `make_model_runs`).
+    here: whether it is played in this process; else nothing is loaded, not even torch (see `make_runners`).
     """
     job, models = _without_runners(options, partial(model_of, options=options))
-    return replace(job, runners=make_model_runs(models, options, here))
+    return replace(job, runners=make_runners(models, options, here))
 
 
 def make_preparation(options: Options) -> Job:

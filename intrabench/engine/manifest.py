@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
     from intrabench.datasets.cases.stored_case import CaseIndex
     from intrabench.engine.job import Job
-    from intrabench.engine.session_plan import ModelRun
+    from intrabench.engine.session_spec import ModelRunner
     from intrabench.engine.summary import Summary
     from intrabench.results.store import Store
 
@@ -149,7 +149,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _weights(runner: ModelRun, id: str) -> dict[str, str]:
+def _weights(runner: ModelRunner, id: str) -> dict[str, str]:
     """The identity and source of a model's weights."""
     entry, runtime = weights.get(id), runner.model.runtime
     if runtime.random:

@@ -16,7 +16,7 @@ from intrabench.datasets.cases.selection import check_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.session_plan import ModelRun, SessionPlan
+from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.fetch.transfer import DownloadError
 from intrabench.files.atomic import CannotWrite
@@ -53,12 +53,12 @@ class ImageTask:
     job: Job
     dataset: Dataset
     case: str
-    runner: ModelRun
+    runner: ModelRunner
     index: CaseIndex
     blame: CrashCount = field(default_factory=CrashCount)
 
     @property
-    def units(self) -> list[SessionPlan]:
+    def units(self) -> list[SessionSpec]:
         """All units."""
         return self.job.units(self.dataset, self.case, self.runner, self.index)
 
@@ -120,7 +120,7 @@ class Plan:
         self.ready = dict(ready[first:] + ready[:first])
         self.waiting = self.waiting[waiting:] + self.waiting[:waiting]
 
-    def whole(self, dataset: Dataset, case: str) -> list[SessionPlan]:
+    def whole(self, dataset: Dataset, case: str) -> list[SessionSpec]:
         """The units that stand for a whole case."""
         return [unit for runner in self.job.runners for unit in self.job.units(dataset, case, runner, None)]
 

@@ -16,7 +16,7 @@ from intrabench.engine.integrity import REMEDY, IntegrityCheck, IntegrityMonitor
 from intrabench.engine.job import Job
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.result_batches import ResultBatch, SessionBatch, failed, memory, not_applicable, played
-from intrabench.engine.session_plan import ModelRun, SessionPlan
+from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.engine.write_buffer import WriteBuffer
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
@@ -50,13 +50,13 @@ class Player:
         begins: Callable[[Sequence[str]], None] = lambda keys: None,
     ) -> None:
         self.job, self.take, self.say, self.begins = job, take, say, begins
-        self._loaded: ModelRun | None = None
+        self._loaded: ModelRunner | None = None
         self._scorer, self._remembered = Scorer(), 0  # bytes that the model remembered of the last wave's sessions
         self._annotations: dict[tuple[str, ...], Partition] = {}  # of the last case
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
     def play(
-        self, group: ImageTask, units: Sequence[SessionPlan], suspects: Sequence[Sequence[SessionPlan]] = ()
+        self, group: ImageTask, units: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]] = ()
     ) -> None:
         """Open the image once and play the units in waves, and then each of the suspects as one wave.
 
@@ -71,11 +71,11 @@ class Player:
             left = self._play_opened(group, left, (), apart=True)
 
     def _play_opened(
-        self, group: ImageTask, units: Sequence[SessionPlan], suspects: Sequence[Sequence[SessionPlan]], apart: bool
-    ) -> Sequence[SessionPlan]:
+        self, group: ImageTask, units: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], apart: bool
+    ) -> Sequence[SessionSpec]:
         """Read and open the image and play the units; returns those that are left because somebody changed the scan."""
         every = [*chain(units, *suspects)]
-        stack, held, left = ExitStack(), None, list[SessionPlan]()
+        stack, held, left = ExitStack(), None, list[SessionSpec]()
         try:
             started = time.perf_counter()
             try:
@@ -118,11 +118,11 @@ class Player:
         return lambda: self._remembered / room
 
     def _present(
-        self, units: Sequence[SessionPlan], suspects: Sequence[Sequence[SessionPlan]], targets: Mapping[str, Target]
-    ) -> tuple[Sequence[SessionPlan], Sequence[Sequence[SessionPlan]]]:
+        self, units: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], targets: Mapping[str, Target]
+    ) -> tuple[Sequence[SessionSpec], Sequence[Sequence[SessionSpec]]]:
         """The units but those with a target that left the image when that was moved, which have nothing to segment."""
 
-        def gone(unit: SessionPlan) -> bool:
+        def gone(unit: SessionSpec) -> bool:
             here = (targets[info.id].mask.any() or not info.voxels for info in unit.targets)
             return not unit.protocol.partition and not all(here)
 
@@ -152,7 +152,7 @@ class Player:
             self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
         return self._stored[2]
 
-    def _fail(self, group: ImageTask, units: Sequence[SessionPlan], failure: Failure, of_data: bool = False) -> None:
+    def _fail(self, group: ImageTask, units: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> None:
         """Rows for units whose image could not be opened; of_data: not even read."""
         self.say(f"{group.title}: {failure.message}")
         self.take(failed(units, failure, of_data))
@@ -160,20 +160,20 @@ class Player:
     def play_waves(
         self,
         group: ImageTask,
-        coming: Iterator[tuple[Sequence[SessionPlan], bool]],
+        coming: Iterator[tuple[Sequence[SessionSpec], bool]],
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
         held: WriteBuffer,
         apart: bool = False,
-    ) -> Sequence[SessionPlan]:
+    ) -> Sequence[SessionSpec]:
         """Play waves against their opened image; one that is alone is settled before and after it.
 
         If somebody breaks the seal, what is held does not count, and this ends; apart, each unit is a wave, and that
         one fails. Returns the units that are left.
         """
         for wave, alone in coming:
-            again: Sequence[SessionPlan] = self._settle(group, held) if alone else []
+            again: Sequence[SessionSpec] = self._settle(group, held) if alone else []
             if again:
                 again = [*again, *wave]
             else:
@@ -185,7 +185,7 @@ class Player:
                 return [*([] if apart else again), *(unit for rest, _ in coming for unit in rest)]
         return self._settle(group, held)
 
-    def _settle(self, group: ImageTask, held: WriteBuffer) -> Sequence[SessionPlan]:
+    def _settle(self, group: ImageTask, held: WriteBuffer) -> Sequence[SessionSpec]:
         """Settle what is held; as long as this waits for scores, their sessions are being played."""
         if held.empty:
             return []
@@ -198,14 +198,14 @@ class Player:
     def _play_wave(
         self,
         group: ImageTask,
-        wave: Sequence[SessionPlan],
+        wave: Sequence[SessionSpec],
         alone: bool,
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
         held: WriteBuffer,
         apart: bool,
-    ) -> Sequence[SessionPlan]:
+    ) -> Sequence[SessionSpec]:
         """Play one wave; returns the units that do not count because the seal is broken."""
         started, witness = time.perf_counter(), IntegrityMonitor(image, held.seal)
         reset_peaks()
@@ -224,7 +224,7 @@ class Player:
             self.take(failed(wave, Failure("error", witness.message)))
         return again
 
-    def _begun(self, unit: SessionPlan, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
+    def _begun(self, unit: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
         """The session of a unit, or its joint session."""
         if unit.protocol.partition:
             return Divided(unit.key, self._annotation([targets[info.id] for info in unit.targets]), self.job.metrics)
@@ -244,7 +244,7 @@ class Player:
             self._annotations[known] = annotation_of(targets)
         return self._annotations[known]
 
-    def _session(self, unit: SessionPlan, key: str, target: Target, volume: Volume) -> Session:
+    def _session(self, unit: SessionSpec, key: str, target: Target, volume: Volume) -> Session:
         job = self.job
         return Session(
             key,
@@ -263,17 +263,17 @@ class Player:
         )
 
 
-def _ids(units: Sequence[SessionPlan]) -> list[str]:
+def _ids(units: Sequence[SessionSpec]) -> list[str]:
     return sorted({info.id for unit in units for info in unit.targets})
 
 
 def batches_of(
-    units: Sequence[SessionPlan],
-    suspects: Sequence[Sequence[SessionPlan]],
+    units: Sequence[SessionSpec],
+    suspects: Sequence[Sequence[SessionSpec]],
     apart: bool,
     fullness: Callable[[], float] = lambda: 0.0,
     last: int = LAST_WAVE,
-) -> Iterator[tuple[Sequence[SessionPlan], bool]]:
+) -> Iterator[tuple[Sequence[SessionSpec], bool]]:
     """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
     if apart:
         yield from (([unit], True) for unit in units)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
 from intrabench.mask import Mask
 from intrabench.models.base import Failure
@@ -21,7 +21,7 @@ from intrabench.target import TargetInfo
 class SessionBatch:
     """Units that were played together, with the sessions of each and the columns that say how much memory that took."""
 
-    units: Sequence[SessionPlan]
+    units: Sequence[SessionSpec]
     sessions: Sequence[Sequence[Session | Divided]]
     memory: Mapping[str, float | None]
 
@@ -56,7 +56,7 @@ def played(waves: Sequence[SessionBatch]) -> ResultBatch:
     return ResultBatch(rows, turns, masks, summary)
 
 
-def failed(units: Sequence[SessionPlan], failure: Failure, of_data: bool = False) -> ResultBatch:
+def failed(units: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> ResultBatch:
     """Units that were never played, and why; of_data: because their case could not be had, which counts in no mean."""
     status, dice = (NO_DATA, None) if of_data else (failure.status, 0.0)
     keys = [key for unit in units for key in unit.sessions]
@@ -68,7 +68,7 @@ def failed(units: Sequence[SessionPlan], failure: Failure, of_data: bool = False
     )
 
 
-def not_applicable(units: Sequence[SessionPlan], reason: str) -> ResultBatch:
+def not_applicable(units: Sequence[SessionSpec], reason: str) -> ResultBatch:
     """Units that do not apply to their model because of the kind of images."""
     keys = {key for unit in units for key in unit.sessions}
     summary = Summary(computed=len(keys), keys=keys)
@@ -96,11 +96,11 @@ def memory() -> dict[str, float | None]:
     return {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
 
 
-def _columns(unit: SessionPlan, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
+def _columns(unit: SessionSpec, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
     return {**unit.columns(info), **used, "package_versions_hash": versions_hash()}
 
 
-def bare_rows(unit: SessionPlan, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
+def bare_rows(unit: SessionSpec, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
     """The rows of sessions that were never played, one for each target."""
     scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
     effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}

@@ -14,7 +14,7 @@ from intrabench.engine.plan import ImageTask, Plan
 from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import failed
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.shared_task import SharedTask
 from intrabench.engine.task_locks import TaskLocks
 from intrabench.engine.task_queue import TaskQueue
@@ -124,7 +124,7 @@ class Scheduler:
                 if self._waited == TOLD:
                     self.reporter.say(f"waiting for {busy}")
 
-    def _share(self, hand: Executor, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
+    def _share(self, hand: Executor, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
         """Play units with the help of hands that have nothing else to do."""
         hands = self._players if not group.runner.model.encodes else 1
         pool = SharedTask(group, units, take, hands, lambda: self.agenda.groups >= hands)

@@ -7,7 +7,7 @@ from threading import Condition
 
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 
 PORTIONS = 4
 """Of a group per hand: so many that all end at about the same time."""
@@ -25,7 +25,7 @@ class SharedTask:
     def __init__(
         self,
         group: ImageTask,
-        units: Sequence[SessionPlan],
+        units: Sequence[SessionSpec],
         take: Take,
         hands: int,
         busy: Callable[[], bool] = lambda: False,
@@ -39,7 +39,7 @@ class SharedTask:
         """Whether there is something left to take."""
         return bool(self._left)
 
-    def portion(self) -> Sequence[SessionPlan]:
+    def portion(self) -> Sequence[SessionSpec]:
         """The next portion, none if all are handed out; call `played` afterwards, also if that failed."""
         size = max(self._small, WHOLE) if self._busy() else self._small
         with self._changed:

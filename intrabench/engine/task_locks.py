@@ -12,17 +12,17 @@ from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import ResultBatch, failed
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.writer import ResultWriter
 from intrabench.errors import several
 from intrabench.files.locks import ATTEMPTS, Lock, locked
 from intrabench.models.base import Failure
 
-Share = Callable[[Executor, ImageTask, Sequence[SessionPlan], Take], None]
+Share = Callable[[Executor, ImageTask, Sequence[SessionSpec], Take], None]
 """Has a hand play units."""
 
 
-def alone(hand: Executor, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
+def alone(hand: Executor, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
     """The hand plays them without help."""
     hand.play(group, units, take)
 
@@ -55,7 +55,7 @@ class TaskLocks:
             found.update(() if found.isdisjoint(one) else one)
         return found
 
-    def missing(self, group: ImageTask) -> list[SessionPlan]:
+    def missing(self, group: ImageTask) -> list[SessionSpec]:
         """The units of a group that are to be played."""
         keys = self.unfinished(group)
         return [unit for unit in group.units if not keys.isdisjoint(unit.sessions)] if keys else []

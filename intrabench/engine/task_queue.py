@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from threading import Condition
 
 from intrabench.engine.plan import ImageTask, Selected
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.shared_task import SharedTask
 
 PAUSE_SECONDS = 1.0
@@ -32,10 +32,10 @@ class TaskQueue:
     apart: whether another model takes a fresh process, because code that does not ship is played.
     """
 
-    def __init__(self, runners: Iterable[ModelRun], cases: Iterable[Selected], apart: bool = False) -> None:
+    def __init__(self, runners: Iterable[ModelRunner], cases: Iterable[Selected], apart: bool = False) -> None:
         self._least = START_SECONDS if apart else 0.0
         self._changed = Condition()
-        self._groups: dict[ModelRun, deque[ImageTask]] = {runner: deque() for runner in runners}
+        self._groups: dict[ModelRunner, deque[ImageTask]] = {runner: deque() for runner in runners}
         self._held: deque[tuple[float, ImageTask]] = deque()
         self._pools: list[SharedTask] = []
         self._cases, self._preparing, self._stopped = deque(cases), 0, False
@@ -58,7 +58,7 @@ class TaskQueue:
             self._pools = [one for one in self._pools if one] + [pool]
             self._changed.notify_all()
 
-    def next(self, runner: ModelRun | None) -> ImageTask | SharedTask | None:
+    def next(self, runner: ModelRunner | None) -> ImageTask | SharedTask | None:
         """The next group, of this model if there is one, because it is loaded; else one to help with.
 
         None when all is done. Waits while cases are prepared, or other runs hold the rest.
@@ -110,7 +110,7 @@ class TaskQueue:
             self._stopped = True
             self._changed.notify_all()
 
-    def _own(self, runner: ModelRun | None) -> ImageTask | None:
+    def _own(self, runner: ModelRunner | None) -> ImageTask | None:
         """The next group of a model."""
         groups = self._groups.get(runner) if runner else None
         return groups.popleft() if groups else None

@@ -22,7 +22,7 @@ from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.options import Options
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.run import execute
-from intrabench.engine.session_plan import CONTRACT
+from intrabench.engine.session_spec import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.temporary import temporary_folder
 from intrabench.identity.versions import HASHED

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from intrabench.engine.integrity import IntegrityCheck
 from intrabench.engine.result_batches import SessionBatch
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 
 SHARE = 0.05
 """The largest share of the time for looking at the seal, because it reads the whole scan, and for awaiting scores."""
@@ -42,7 +42,7 @@ class WriteBuffer:
         return not self._waves
 
     @property
-    def unscored(self) -> Sequence[SessionPlan]:
+    def unscored(self) -> Sequence[SessionSpec]:
         """Units whose scores are not known yet."""
         return [
             unit
@@ -51,7 +51,7 @@ class WriteBuffer:
             if not all(session.scored() for session in own)
         ]
 
-    def settle_if_due(self) -> Sequence[SessionPlan]:
+    def settle_if_due(self) -> Sequence[SessionSpec]:
         """`settle` if looking at the seal, and a part, take a small share of the time since the last look.
 
         Waves without scores are held until the next time; if no wave has them, it waits for them for as small a share.
@@ -66,7 +66,7 @@ class WriteBuffer:
         until = time.perf_counter() + seconds
         return len(list(takewhile(lambda wave: _scored(wave, until), self._waves)))
 
-    def settle(self) -> Sequence[SessionPlan]:
+    def settle(self) -> Sequence[SessionSpec]:
         """Look at the seal, and write what is held as one part.
 
         If it is broken, nothing is written; the units that were held are returned, because they do not count.
@@ -75,7 +75,7 @@ class WriteBuffer:
             _scored(wave, None)
         return self._settle(len(self._waves))
 
-    def _settle(self, count: int) -> Sequence[SessionPlan]:
+    def _settle(self, count: int) -> Sequence[SessionSpec]:
         """Settle the first waves; if the seal is broken, none counts."""
         if not count:
             return []

@@ -8,7 +8,7 @@ from typing import Any
 
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import ResultBatch, bare_rows
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
 from intrabench.errors import IntraBenchError
 from intrabench.results.renewal import replaced
@@ -68,7 +68,7 @@ class ResultWriter:
                 f"{name}: patients have changed ({changed}); this counts for all stored rows of these cases"
             )
 
-    def mended(self, whole: Sequence[SessionPlan]) -> None:
+    def mended(self, whole: Sequence[SessionSpec]) -> None:
         """Revoke the stored failures of these whole cases, which could be prepared this time."""
         self._write([row for unit in whole for row in bare_rows(unit, "not_applicable", "mended", dice=None)])
 

@@ -83,7 +83,9 @@ def test_members_with_what_is_here_need_the_weights_here(say: Say, monkeypatch: 
     assert said.code == 2
     assert "medsam" in said.err
     assert "intrabench weights" in said.err
-    monkeypatch.setattr("intrabench.engine.model_runs.check_requirements", lambda _: pytest.fail("asked for packages"))
+    monkeypatch.setattr(
+        "intrabench.engine.model_runners.check_requirements", lambda _: pytest.fail("asked for packages")
+    )
     assert say("job", "--k8s", *given).code == 0
     assert say("job", "--slurm", "--env", "source venv/bin/activate", *given).code == 0
 

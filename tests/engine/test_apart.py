@@ -13,7 +13,7 @@ import intrabench
 from intrabench.engine.executors.process import ProcessExecutor
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.identity.versions import ships
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows
@@ -75,7 +75,7 @@ class Worker:
 def test_a_process_is_kept_as_long_as_nobody_else_could_notice() -> None:
     registry.add_plugins([PLUGIN])
     ours, other, mine, yours = (
-        ModelRun(registry.make("models", spec)) for spec in ("box_fill", "random_walker", "patching", "sound")
+        ModelRunner(registry.make("models", spec)) for spec in ("box_fill", "random_walker", "patching", "sound")
     )
     worker: Any = Worker()
     supervisor = ProcessExecutor(None, worker)  # type: ignore[arg-type]
@@ -120,8 +120,8 @@ def test_all_that_ships_ships() -> None:
 
 def test_programs_and_repositories_of_others_do_not_ship() -> None:
     for spec in ("npz:command=true", "isegm:repo=R,checkpoint=C", "box_fill+npz:command=true"):
-        assert not ModelRun(registry.make("models", spec)).ships, spec
-    assert ModelRun(registry.make("models", "box_fill+random_walker")).ships
+        assert not ModelRunner(registry.make("models", spec)).ships, spec
+    assert ModelRunner(registry.make("models", "box_fill+random_walker")).ships
 
 
 @pytest.mark.parametrize(("workers", "how"), [(0, "itself"), pytest.param(1, "parent", marks=pytest.mark.slow)])

@@ -11,7 +11,7 @@ import pytest
 from intrabench.datasets.base import Files
 from intrabench.engine import check as module
 from intrabench.engine.check import SCAN, Finding, check, prompt
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.models.base import Answer, Model, Request
 from intrabench.models.random_walker import RandomWalker
 from intrabench.prompts import PromptKind
@@ -29,7 +29,7 @@ ALL = [
 
 
 def findings(model: Model) -> dict[str, Finding]:
-    return {finding.name: finding for finding in check(ModelRun(model))}
+    return {finding.name: finding for finding in check(ModelRunner(model))}
 
 
 def broken(model: Model) -> dict[str, str]:

@@ -23,7 +23,7 @@ from intrabench.engine.clusters import connect
 from intrabench.engine.clusters.description import Description, imported
 from intrabench.engine.executors.dask import payload
 from intrabench.engine.executors.dask.executor import DaskCluster
-from intrabench.engine.executors.dask.payload import Task, TaskResult
+from intrabench.engine.executors.dask.payload import TaskMessage, TaskResult
 from intrabench.engine.executors.dask.worker_plugin import DaskReporter, forget_settings
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError
@@ -172,7 +172,7 @@ def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() ->
         fleet.wait()
         (first,) = fleet.seats
         try:
-            outcome = threads.submit(fleet.hands[0]._done, waiting, Task(0, "case"), "play", "case", 1)
+            outcome = threads.submit(fleet.hands[0]._done, waiting, TaskMessage(0, "case"), "play", "case", 1)
             assert BEGUN.acquire(timeout=20)
             client.retire_workers([first], close_workers=True, remove=True)
             until = time.monotonic() + 30

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import intrabench
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.registry import registry
 
 MODELS = """
@@ -69,5 +69,5 @@ def test_what_an_object_takes_is_part_of_its_identity() -> None:
     for derived, feeds_back in (("none", False), ("all", False), ("none", True)):
         model = registry.make("models", "plain")
         own = type("Plain", (type(model),), {"derived": derived, "feeds_back": feeds_back})
-        seen.add(ModelRun(own()).identity[4:])
+        seen.add(ModelRunner(own()).identity[4:])
     assert len(seen) == 3

@@ -16,13 +16,13 @@ import intrabench
 from intrabench.engine.executors.dask import discovery, executor
 from intrabench.engine.executors.dask.discovery import WorkerDiscovery, answered
 from intrabench.engine.executors.dask.executor import DEATHS, DaskCluster, DaskExecutor, Left, Lost
-from intrabench.engine.executors.dask.payload import Payload, Task, TaskResult
+from intrabench.engine.executors.dask.payload import Payload, TaskMessage, TaskResult
 from intrabench.engine.executors.dask.worker_plugin import DaskWorker
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError, Unfinished
 from intrabench.models.base import Failure
 
-TASK = Task(0, "case")
+TASK = TaskMessage(0, "case")
 
 
 class Asked:
@@ -166,7 +166,7 @@ def hand(fleet: DaskCluster, *coming: Exception | TaskResult, begins: bool) -> D
     """A hand to whose task this happens, once or more often for the last. begins: the task was begun before."""
     far, left = DaskExecutor(fleet), list(coming)
 
-    def asked(function: Any, task: Task, key: tuple[str, str, str], priority: int) -> TaskResult:
+    def asked(function: Any, task: TaskMessage, key: tuple[str, str, str], priority: int) -> TaskResult:
         if begins:
             fleet._hear((0.0, ["started", key[2]]))
         found = left.pop(0) if len(left) > 1 else left[0]
@@ -277,10 +277,10 @@ def post(data: Path) -> Iterator[DaskWorker]:
 
 
 def test_a_worker_that_had_nothing_to_do_for_long_works_again(post: DaskWorker) -> None:
-    assert post.prepare(Task(0, "case-1"), "one").prepared is not None
+    assert post.prepare(TaskMessage(0, "case-1"), "one").prepared is not None
     post._idle()
     assert post.preparer.worker._process is None
-    outcome = post.prepare(Task(0, "case-2"), "two")
+    outcome = post.prepare(TaskMessage(0, "case-2"), "two")
     assert not outcome.stopped
     assert outcome.prepared is not None
 
@@ -289,7 +289,7 @@ def test_the_end_of_a_run_ends_what_a_worker_still_does(post: DaskWorker, monkey
     """As a group that another worker has finished, because this one was silent for long."""
     begun, end = Event(), Event()
 
-    def play(task: Task) -> TaskResult:
+    def play(task: TaskMessage) -> TaskResult:
         begun.set()
         end.wait(30)
         return TaskResult(stopped=end.is_set())

@@ -13,7 +13,7 @@ import pytest
 
 import intrabench
 from intrabench.engine.check import check
-from intrabench.engine.model_runs import make_model_run
+from intrabench.engine.model_runners import make_runner
 from intrabench.engine.options import Options
 from intrabench.errors import IntraBenchError, Quit, foreign, in_words
 from tests.conftest import Said
@@ -324,12 +324,12 @@ def test_in_another_interpreter(say: Say, place: str) -> None:
 def test_ctrl_c_is_the_users_own() -> None:
     plugin("segment", "KeyboardInterrupt()")
     with pytest.raises(KeyboardInterrupt):
-        list(check(make_model_run(Options(model=["leaving"], plugin=[Path("mine.py")]))))
+        list(check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")]))))
 
 
 def test_check_can_be_left_early() -> None:
     plugin("nowhere")
-    findings = check(make_model_run(Options(model=["leaving"], plugin=[Path("mine.py")])))
+    findings = check(make_runner(Options(model=["leaving"], plugin=[Path("mine.py")])))
     assert [next(findings).ok, next(findings).ok] == [True, True]
     findings.close()  # type: ignore[attr-defined]
 

@@ -12,7 +12,7 @@ from intrabench.datasets.cases.store import prepare
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
-from intrabench.engine.session_plan import CONTRACT, SessionPlan
+from intrabench.engine.session_spec import CONTRACT, SessionSpec
 from intrabench.identity.versions import version_of
 from intrabench.target import WHOLE_CASE, TargetInfo
 
@@ -23,10 +23,10 @@ def made(**options: object) -> Job:
     return make_run(chosen({"dataset": "phantom:scans=2", "seed": [0, 7], **options}))
 
 
-def units(job: Job, info: TargetInfo | None = INFO) -> list[SessionPlan]:
+def units(job: Job, info: TargetInfo | None = INFO) -> list[SessionSpec]:
     more = job.strict, tuple(one.id for one in job.metrics)
     return [
-        SessionPlan(
+        SessionSpec(
             job.protocol,
             runner,
             prompter,
@@ -47,7 +47,7 @@ def units(job: Job, info: TargetInfo | None = INFO) -> list[SessionPlan]:
     ]
 
 
-def as_ever(unit: SessionPlan) -> str:
+def as_ever(unit: SessionSpec) -> str:
     """The key by its definition."""
     target = [unit.targets[0].id, unit.targets[0].content_hash] if unit.targets else WHOLE_CASE
     parts: list[object] = [CONTRACT, unit.protocol.id, unit.protocol.stop.spec, unit.runner.identity]

@@ -6,7 +6,7 @@ import pytest
 
 from intrabench.engine.executors import placement
 from intrabench.engine.executors.placement import Placement, requested, worker_placements
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.box_fill import BoxFill
@@ -42,14 +42,14 @@ def names(made: list[Placement]) -> list[str]:
 @pytest.mark.parametrize(
     ("runners", "groups", "number"),
     [
-        ([ModelRun(BoxFill())], 100, 8),
-        ([ModelRun(BoxFill()), ModelRun(Greedy())], 100, 2),
-        ([ModelRun(BoxFill())], 3, 3),
-        ([ModelRun(BoxFill())], 0, 1),
+        ([ModelRunner(BoxFill())], 100, 8),
+        ([ModelRunner(BoxFill()), ModelRunner(Greedy())], 100, 2),
+        ([ModelRunner(BoxFill())], 3, 3),
+        ([ModelRunner(BoxFill())], 0, 1),
         ([], 5, 5),
     ],
 )
-def test_auto_is_one_for_the_cores_that_the_models_need(runners: list[ModelRun], groups: int, number: int) -> None:
+def test_auto_is_one_for_the_cores_that_the_models_need(runners: list[ModelRunner], groups: int, number: int) -> None:
     made = worker_placements("auto", runners, groups)
     assert names(made) == [str(place + 1) for place in range(number)]
     threads = {} if number == 1 else dict.fromkeys(THREADS, str(8 // number))
@@ -58,39 +58,39 @@ def test_auto_is_one_for_the_cores_that_the_models_need(runners: list[ModelRun],
 
 def test_a_model_with_more_threads_than_there_are_cores_has_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, cores=2)
-    assert worker_placements("auto", [ModelRun(Greedy())], 9) == [Placement("1")]
+    assert worker_placements("auto", [ModelRunner(Greedy())], 9) == [Placement("1")]
 
 
 def test_auto_is_one_for_each_gpu_which_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, gpus=("GPU-a", "GPU-b"))
-    first, second = worker_placements("auto", [ModelRun(BoxFill()), ModelRun(SAM(), "cuda")], 9)
+    first, second = worker_placements("auto", [ModelRunner(BoxFill()), ModelRunner(SAM(), "cuda")], 9)
     threads = dict.fromkeys(THREADS, "4")
     assert first == Placement("1", {**threads, "CUDA_VISIBLE_DEVICES": "GPU-a"})
     assert second == Placement("2", {**threads, "CUDA_VISIBLE_DEVICES": "GPU-b"})
-    assert len(worker_placements("auto", [ModelRun(BoxFill())], 9)) == 8  # none computes there
-    assert worker_placements("auto", [ModelRun(SAM(), "cuda")], 1) == [Placement("1")]
+    assert len(worker_placements("auto", [ModelRunner(BoxFill())], 9)) == 8  # none computes there
+    assert worker_placements("auto", [ModelRunner(SAM(), "cuda")], 1) == [Placement("1")]
 
 
 def test_more_workers_than_gpus_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, gpus=("3", "5"))
-    made = worker_placements(5, [ModelRun(SAM(), "cuda")], 9)
+    made = worker_placements(5, [ModelRunner(SAM(), "cuda")], 9)
     assert [place.environment["CUDA_VISIBLE_DEVICES"] for place in made] == ["3", "5", "3", "5", "3"]
     assert {place.environment["OMP_NUM_THREADS"] for place in made} == {"1"}
 
 
 def test_cuda_that_the_driver_does_not_list_is_left_to_torch() -> None:
-    assert "CUDA_VISIBLE_DEVICES" not in worker_placements(2, [ModelRun(SAM(), "cuda")], 9)[0].environment
+    assert "CUDA_VISIBLE_DEVICES" not in worker_placements(2, [ModelRunner(SAM(), "cuda")], 9)[0].environment
 
 
 def test_auto_takes_no_more_than_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, cores=64, memory_mb=9000)
-    assert len(worker_placements("auto", [ModelRun(BoxFill())], 9)) == 4  # 2048 MiB each
+    assert len(worker_placements("auto", [ModelRunner(BoxFill())], 9)) == 4  # 2048 MiB each
     model = SAM()
     model.runtime = Runtime(memory_mb=200)  # and 2 * 375 MB of weights
-    assert len(worker_placements("auto", [ModelRun(BoxFill()), ModelRun(model)], 9)) == 3
+    assert len(worker_placements("auto", [ModelRunner(BoxFill()), ModelRunner(model)], 9)) == 3
     have(monkeypatch, memory_mb=100)
-    assert len(worker_placements("auto", [ModelRun(BoxFill())], 9)) == 1
-    assert len(worker_placements(3, [ModelRun(BoxFill())], 9)) == 3  # the user knows better
+    assert len(worker_placements("auto", [ModelRunner(BoxFill())], 9)) == 1
+    assert len(worker_placements(3, [ModelRunner(BoxFill())], 9)) == 3  # the user knows better
 
 
 def test_threads_that_the_user_has_set_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,8 +101,8 @@ def test_threads_that_the_user_has_set_are_kept(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_variable_says_what_auto_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(placement.VARIABLE, "0")
-    assert worker_placements("auto", [ModelRun(BoxFill())], 9) == []
-    assert names(worker_placements("2", [ModelRun(BoxFill())], 9)) == ["1", "2"]
+    assert worker_placements("auto", [ModelRunner(BoxFill())], 9) == []
+    assert names(worker_placements("2", [ModelRunner(BoxFill())], 9)) == ["1", "2"]
     monkeypatch.setenv(placement.VARIABLE, "auto")
     assert requested("auto") is None
     monkeypatch.setenv(placement.VARIABLE, "many")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from intrabench.engine import model_runs, requirements
+from intrabench.engine import model_runners, requirements
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import Options, chosen
 from intrabench.engine.plan import make_plan
@@ -102,7 +102,7 @@ def test_another_interpreter_is_started_to_plan_only_if_it_alone_has_the_weights
     def only_there(model: object) -> str:
         raise IntraBenchError("missing")
 
-    monkeypatch.setattr(model_runs.weights, "identity", only_there)
+    monkeypatch.setattr(model_runners.weights, "identity", only_there)
     (runner,) = make_run(options, here=False).runners
     assert (runner.weights_sha256, [process.returncode for process in started]) == ("random", [0])
 

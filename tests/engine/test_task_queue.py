@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from intrabench.engine import task_queue
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.task_queue import TaskQueue
 from intrabench.models.box_fill import BoxFill
 
@@ -21,11 +21,11 @@ class Network(BoxFill):
     encodes = True
 
 
-A, B = ModelRun(Network()), ModelRun(Network())
-LIGHT = ModelRun(BoxFill())
+A, B = ModelRunner(Network()), ModelRunner(Network())
+LIGHT = ModelRunner(BoxFill())
 
 
-def group(runner: ModelRun, case: str) -> Any:
+def group(runner: ModelRunner, case: str) -> Any:
     return SimpleNamespace(runner=runner, case=case)
 
 
@@ -45,7 +45,7 @@ def of_two_cases() -> TaskQueue:
     return made
 
 
-def names(*groups: Any) -> list[tuple[ModelRun, str]]:
+def names(*groups: Any) -> list[tuple[ModelRunner, str]]:
     return [(one.runner, one.case) for one in groups]
 
 

@@ -14,7 +14,7 @@ import pytest
 import intrabench
 from intrabench.engine.check import check
 from intrabench.engine.integrity import CHUNK, IntegrityCheck
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import in_words
 from intrabench.mask import Mask, frozen
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, VolumeModel
@@ -102,7 +102,7 @@ def test_what_all_share_cannot_be_written_into_nor_can_its_views() -> None:
 
 
 def test_check_tells_of_a_model_that_writes() -> None:
-    found = {finding.name: finding for finding in check(ModelRun(Writer()))}
+    found = {finding.name: finding for finding in check(ModelRunner(Writer()))}
     assert SENTENCE in found["prompts"].message
 
     class Sly(Filling):
@@ -112,7 +112,7 @@ def test_check_tells_of_a_model_that_writes() -> None:
             torch.from_numpy(volume.array).add_(1)
             return super().segment_one(volume, request)
 
-    said = {finding.name: (finding.ok, finding.message) for finding in check(ModelRun(Sly()))}
+    said = {finding.name: (finding.ok, finding.message) for finding in check(ModelRunner(Sly()))}
     assert said["scan"] == (False, "it changed the scan, which all share; copy the array first, array.copy()")
 
 

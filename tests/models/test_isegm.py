@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from intrabench.engine.check import check
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Predictor, Request, Runtime, open_image
@@ -344,7 +344,7 @@ def test_loading_and_asking_leave_random_numbers_and_output_alone(
 def test_it_keeps_the_contract_of_models(made: Callable[..., Isegm]) -> None:
     model = made(zoom="48")
     model.runtime = Runtime()
-    findings = list(check(ModelRun(model)))
+    findings = list(check(ModelRunner(model)))
     assert not [f for f in findings if f.ok is False]
     assert {"prompt point", "feedback", "batch", "memory"} <= {f.name for f in findings}
 

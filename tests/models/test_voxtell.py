@@ -14,7 +14,7 @@ import pytest
 
 import intrabench
 from intrabench.engine.check import check
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Failure, Request, Runtime
 from intrabench.models.voxtell import VoxTell
@@ -204,7 +204,7 @@ def test_colour_images_are_refused(tmp_path: Path) -> None:
 
 
 def test_it_keeps_the_contract(tmp_path: Path) -> None:
-    found = list(check(ModelRun(model(tmp_path))))
+    found = list(check(ModelRunner(model(tmp_path))))
     assert [finding for finding in found if finding.ok is False] == []
     assert "prompt text" in {finding.name for finding in found}
 

@@ -17,7 +17,7 @@ from intrabench.datasets.cases import store
 from intrabench.datasets.phantom import Phantom
 from intrabench.datasets.spine_ct import SpineCT
 from intrabench.engine.preview import played
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError, NotApplicable
 from intrabench.models.box_fill import BoxFill
 from intrabench.play.session import Session
@@ -163,7 +163,7 @@ def test_a_hand_with_errors_types_what_it_means() -> None:
 def test_keys_follow_the_names_of_the_card_for_this_prompter_only(monkeypatch: pytest.MonkeyPatch) -> None:
     def keys() -> list[str]:
         specs = ("name", "name+scribble", "box_slice", "box_slice+scribble")
-        begun = [ModelRun(Words()).begun(protocol("overlap@1"), make_prompter(spec), Phantom()) for spec in specs]
+        begun = [ModelRunner(Words()).begun(protocol("overlap@1"), make_prompter(spec), Phantom()) for spec in specs]
         return [one.hexdigest() for one in begun]
 
     before = keys()
@@ -177,7 +177,7 @@ def test_taking_text_changes_the_keys_of_no_other_session() -> None:
     class Deaf(Words):
         accepts = frozenset({"point"})
 
-    assert ModelRun(Words()).identity[3:] == ModelRun(Deaf()).identity[3:]
+    assert ModelRunner(Words()).identity[3:] == ModelRunner(Deaf()).identity[3:]
 
 
 def test_name_is_in_the_public_interface() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.effort import SECONDS
-from intrabench.engine.session_plan import CONTRACT
+from intrabench.engine.session_spec import CONTRACT
 from intrabench.results.schema import SCHEMA
 
 METRICS = dict.fromkeys(("nsd_2mm", "hd95_mm"), pl.Float64)

@@ -13,7 +13,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.plan import ImageTask, preparation_failure, prepare
 from intrabench.engine.player import Player, Take
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.session_plan import ModelRun, SessionPlan
+from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.models.base import Failure
 from intrabench.progress import joined, listen
 
@@ -28,10 +28,10 @@ class Executor(Protocol):
     name: str
 
     @property
-    def runner(self) -> ModelRun | None:
+    def runner(self) -> ModelRunner | None:
         """The model of the last group, which it may have loaded."""
 
-    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
 
         Raises:
@@ -86,11 +86,11 @@ class InProcessExecutor:
 
     def __init__(self, job: Job, reporter: Reporter, note: str = "") -> None:
         self.job, self.reporter, self._note = job, reporter, note
-        self.runner: ModelRun | None = None
+        self.runner: ModelRunner | None = None
         self._take: Take | None = None
         self._player = Player(job, lambda part: self._take(part) if self._take else None, reporter.say)
 
-    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
         """Play the units of a group."""
         if self._note:
             self.reporter.note(self._note)

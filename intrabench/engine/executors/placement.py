@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from intrabench.engine.executors.resources import cores, gpus, memory_mb
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights
 
@@ -63,7 +63,7 @@ def requested(wanted: str | int) -> int | None:
     return int(given)
 
 
-def worker_placements(wanted: str | int, runners: Sequence[ModelRun], groups: int) -> list[Placement]:
+def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], groups: int) -> list[Placement]:
     """The places of the workers, none if the calling process plays by itself.
 
     ``auto``: one per GPU if a model computes on CUDA; else one per so many cores as the model needs that needs most,
@@ -95,7 +95,7 @@ def default_memory_limit_mb(workers: int) -> float:
     return 0.9 * memory_mb() / max(workers, 1)
 
 
-def _cards(runners: Sequence[ModelRun]) -> tuple[str, ...]:
+def _cards(runners: Sequence[ModelRunner]) -> tuple[str, ...]:
     """The GPUs that workers are given: none if no model computes there."""
     return gpus() if any(runner.device == "cuda" for runner in runners) else ()
 
@@ -108,13 +108,13 @@ def _environment(place: int, number: int, cards: Sequence[str]) -> dict[str, str
     return threads | ({"CUDA_VISIBLE_DEVICES": cards[place % len(cards)]} if cards else {})
 
 
-def _fitting(runners: Sequence[ModelRun]) -> int:
+def _fitting(runners: Sequence[ModelRunner]) -> int:
     """The number of workers for which memory is enough, if each needs as much as with the largest model."""
     room = memory_mb() / (BASE_MB + max((_model_mb(runner) for runner in runners), default=0))
     return int(min(room, MOST))
 
 
-def _model_mb(runner: ModelRun) -> float:
+def _model_mb(runner: ModelRunner) -> float:
     """About what a model needs: its weights while they are loaded, once as read and once in the network; embeddings."""
     id = runner.model.weights
     return 0 if id is None else 2 * weights.get(id).megabytes + runner.model.runtime.memory_mb

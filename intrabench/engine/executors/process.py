@@ -14,7 +14,7 @@ from intrabench.engine.job import Job
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
 from intrabench.engine.result_batches import ResultBatch, failed
-from intrabench.engine.session_plan import ModelRun, SessionPlan
+from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.identity.versions import ships
 from intrabench.models.base import Failure
 
@@ -34,10 +34,10 @@ class ProcessExecutor:
 
     def __init__(self, job: Job, worker: WorkerProcess) -> None:
         self.job, self.worker, self.name = job, worker, worker.name
-        self.runner: ModelRun | None = None
-        self._only: ModelRun | Dataset | None = None  # all that the process may still be used for
+        self.runner: ModelRunner | None = None
+        self._only: ModelRunner | Dataset | None = None  # all that the process may still be used for
 
-    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
 
         Raises:
@@ -79,7 +79,7 @@ class ProcessExecutor:
         found = cases.look(dataset, case)[0]
         return found or _changed("its files changed while it was converted")
 
-    def _use_for(self, what: ModelRun | Dataset, shipped: bool) -> None:
+    def _use_for(self, what: ModelRunner | Dataset, shipped: bool) -> None:
         """Have a fresh process if this one has run code that does not ship for something else."""
         if self._only not in (None, what):
             self.worker.rest()
@@ -122,7 +122,7 @@ class CrashBisection:
     left: units by their keys. suspects: waves as keys, with the part of the patience that each gets.
     """
 
-    def __init__(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
+    def __init__(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
         self.group, self.left, self._take = group, {unit.key: unit for unit in units}, take
         self._unit_of = {key: unit.key for unit in units for key in unit.sessions}
         self._suspects: list[tuple[tuple[str, ...], float]] = []

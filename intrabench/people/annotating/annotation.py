@@ -26,7 +26,7 @@ from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options, chosen
 from intrabench.engine.plan import ImageTask, Plan, make_plan, prepare
 from intrabench.engine.progress.reporter import Reporter, Silent
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.writer import ResultWriter
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
@@ -270,7 +270,7 @@ class Annotation:
         self._manifest.prepared = plan.ready
         return _in_order(plan)
 
-    def _is_known(self, unit: SessionPlan, id: str) -> bool:
+    def _is_known(self, unit: SessionSpec, id: str) -> bool:
         """Whether the change with this id was made already."""
         if not isinstance(id, str) or not 8 <= len(id) <= 100:
             raise Refused("a change needs an id of 8 to 100 characters, which is used for no other one")
@@ -279,11 +279,11 @@ class Annotation:
             raise Refused("this id was used in another session; make a new one")
         return session is not None
 
-    def _check_open(self, unit: SessionPlan) -> None:
+    def _check_open(self, unit: SessionSpec) -> None:
         if unit.key in self._elsewhere or self._log.states().get(unit.key, (0, False))[1]:
             raise Refused("this target is finished; go on with another one")
 
-    def _add(self, unit: SessionPlan, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
+    def _add(self, unit: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
         check_time(seconds, at)
         timed = Timed(kind, None, float(seconds), float(at))
         self._log.add(_rater(unit), code, Event(id, unit.key, kind, None, None, (timed,)))
@@ -298,7 +298,7 @@ class Annotation:
         opened.used = time.monotonic()
         return opened
 
-    def _sitting(self, unit: SessionPlan, code: str, events: Sequence[Event]) -> Sitting:
+    def _sitting(self, unit: SessionSpec, code: str, events: Sequence[Event]) -> Sitting:
         """The session in play; the turns of the log are played again if it is not in memory."""
         opened = self._open(self._tasks.group(code))
         if unit.key not in opened.sittings:
@@ -311,13 +311,13 @@ class Annotation:
                     self._log.measured(event.id, sitting.model_s)
         return opened.sitting(unit)
 
-    def _whole(self, unit: SessionPlan, code: str) -> ExitStack:
+    def _whole(self, unit: SessionSpec, code: str) -> ExitStack:
         """A context at whose premature end the session is forgotten, because it may be played in part."""
         stack = ExitStack()
         stack.push(lambda kind, *_: self._forget(unit, code) if kind else None)
         return stack
 
-    def _forget(self, unit: SessionPlan, code: str) -> None:
+    def _forget(self, unit: SessionSpec, code: str) -> None:
         if opened := self._opened.get(self._tasks.group(code)):
             opened.sittings.pop(unit.key, None)
 
@@ -332,7 +332,7 @@ class Annotation:
                     except IntraBenchError as error:
                         self._reporter.say(f"{code} of {rater} is finished, but not stored yet: {error}")
 
-    def _store(self, unit: SessionPlan, code: str, rater: str) -> None:
+    def _store(self, unit: SessionSpec, code: str, rater: str) -> None:
         """Store a finished session, once."""
         events = self._log.events(unit.key)
         sitting = self._sitting(unit, code, events)
@@ -389,5 +389,5 @@ def _played_by_people(folder: Path) -> set[str]:
     return set(people["session"].to_list())
 
 
-def _rater(unit: SessionPlan) -> str:
+def _rater(unit: SessionSpec) -> str:
     return str(getattr(unit.prompter, "rater", ""))

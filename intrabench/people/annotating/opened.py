@@ -11,7 +11,7 @@ from intrabench.engine.integrity import REMEDY, IntegrityCheck
 from intrabench.engine.job import Job
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.result_batches import ResultBatch, SessionBatch, memory, played
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.people.annotating.sitting import Sitting
@@ -59,7 +59,7 @@ class Opened:
             self._seal, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(group.runner.open(self.volume))
 
-    def sitting(self, unit: SessionPlan) -> Sitting:
+    def sitting(self, unit: SessionSpec) -> Sitting:
         """The session of a unit, begun if it is not open.
 
         Raises:
@@ -80,7 +80,7 @@ class Opened:
             (self._targets[id],) = self._stored.targets([id])
         return self._targets[id]
 
-    def part(self, unit: SessionPlan) -> ResultBatch:
+    def part(self, unit: SessionSpec) -> ResultBatch:
         """The rows of a finished session, with turns and masks.
 
         Raises:
@@ -97,7 +97,7 @@ class Opened:
             self._stack.close()
 
 
-def _session(job: Job, unit: SessionPlan, target: Target, opened: Opened) -> Session:
+def _session(job: Job, unit: SessionSpec, target: Target, opened: Opened) -> Session:
     return Session(
         unit.key,
         target,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from intrabench.engine.plan import ImageTask
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.mask import Index
 from intrabench.play.validate import Refused
 from intrabench.prompters.human import Human
@@ -41,8 +41,8 @@ class Tasks:
     """The tasks of a run. salt: makes the codes."""
 
     def __init__(self, groups: Sequence[ImageTask], salt: str) -> None:
-        self._places = dict[str, tuple[ImageTask, SessionPlan, Task]]()
-        self._units = dict[tuple[str, str], SessionPlan]()
+        self._places = dict[str, tuple[ImageTask, SessionSpec, Task]]()
+        self._units = dict[tuple[str, str], SessionSpec]()
         self._people = dict[str, Human]()
         for group in groups:
             scan = _code(salt, group.dataset.spec, group.case)
@@ -83,7 +83,7 @@ class Tasks:
         """
         return self._place(code)[1].targets[0].id
 
-    def unit(self, code: str, rater: str) -> SessionPlan:
+    def unit(self, code: str, rater: str) -> SessionSpec:
         """The session of a person for a task.
 
         Raises:
@@ -94,7 +94,7 @@ class Tasks:
             self._units[code, rater] = replace(unit, prompter=self._person(rater))
         return self._units[code, rater]
 
-    def _place(self, code: str) -> tuple[ImageTask, SessionPlan, Task]:
+    def _place(self, code: str) -> tuple[ImageTask, SessionSpec, Task]:
         if code not in self._places:
             raise Refused("there is no such task; go back to the list")
         return self._places[code]

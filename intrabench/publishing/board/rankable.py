@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from intrabench.engine.session_plan import CONTRACT
+from intrabench.engine.session_spec import CONTRACT
 from intrabench.errors import several
 from intrabench.files.names import one_line
 from intrabench.models.weights.registry import RANDOM

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.engine.session_plan import CONTRACT
+from intrabench.engine.session_spec import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import put, unique, writing
 from intrabench.files.names import file_name

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.identity.versions import version_of
 from intrabench.models.base import Answer, Request, Runtime, VolumeModel
 from intrabench.models.weights import registry as weights
@@ -104,8 +104,8 @@ def test_unpublished_weights_are_called_by_the_file_that_is_here(own: Own, folde
 
 
 def test_other_weights_than_the_registered_belong_to_the_name_and_the_key(brought: tuple[Path, Path]) -> None:
-    same, other = (ModelRun(model(weights=path)) for path in brought)
-    random, plain, without = ModelRun(model(random=True)), ModelRun(model()), ModelRun(model(Without))
+    same, other = (ModelRunner(model(weights=path)) for path in brought)
+    random, plain, without = ModelRunner(model(random=True)), ModelRunner(model()), ModelRunner(model(Without))
     runners = (plain, same, other, random, without)
     assert [runner.label for runner in runners] == [
         "some",

@@ -19,7 +19,7 @@ from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.clusters.connect import check_where, connected, within
 from intrabench.engine.executors.dask import worker_plugin
 from intrabench.engine.executors.dask.discovery import GONE, KEPT, WorkerDiscovery, answered
-from intrabench.engine.executors.dask.payload import SEEN_SECONDS, Payload, Task, TaskResult
+from intrabench.engine.executors.dask.payload import SEEN_SECONDS, Payload, TaskMessage, TaskResult
 from intrabench.engine.executors.executor import Executors, Stopped
 from intrabench.engine.executors.placement import worker_placements
 from intrabench.engine.options import Options
@@ -27,7 +27,7 @@ from intrabench.engine.plan import ImageTask
 from intrabench.engine.player import Take
 from intrabench.engine.result_batches import failed
 from intrabench.engine.scheduler import Scheduler
-from intrabench.engine.session_plan import ModelRun, SessionPlan
+from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.errors import IntraBenchError, Unfinished, several
 from intrabench.files.locks import Busy
 from intrabench.models.base import Failure
@@ -91,7 +91,7 @@ class DaskCluster:
         self.client, self.setup, self.work, self.job = client, setup, work, work.job
         self.hands: list[DaskExecutor] = []
         self.seats: dict[str, Counter[DaskExecutor]] = {}  # by the addresses of workers
-        self.loaded: dict[str, ModelRun] = {}
+        self.loaded: dict[str, ModelRunner] = {}
         self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each group, also if it is played in portions
         self.started: Counter[str] = Counter()  # how often each task in hand was begun, by its name
         self.begun = 0  # tasks
@@ -234,11 +234,11 @@ class DaskExecutor:
         self.fleet, self.address = of, ""
 
     @property
-    def runner(self) -> ModelRun | None:
+    def runner(self) -> ModelRunner | None:
         """The model that its worker has loaded."""
         return self.fleet.loaded.get(self.fleet.seat(self))
 
-    def play(self, group: ImageTask, units: Sequence[SessionPlan], take: Take) -> None:
+    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
         """Have units played, and take them when all are finished."""
         try:
             outcome = self.ask(worker_plugin.play, group, units)
@@ -254,7 +254,7 @@ class DaskExecutor:
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Have a case downloaded and converted."""
-        task = Task(self.fleet.job.datasets.index(dataset), case)
+        task = TaskMessage(self.fleet.job.datasets.index(dataset), case)
         try:
             outcome = self._done(worker_plugin.prepare, task, f"prepare {dataset.short_spec}", case, 0)
         except Killed as error:
@@ -270,7 +270,7 @@ class DaskExecutor:
     def close(self) -> None:
         """Nothing; the fleet closes all."""
 
-    def ask(self, function: Callable[..., TaskResult], group: ImageTask, units: Sequence[SessionPlan]) -> TaskResult:
+    def ask(self, function: Callable[..., TaskResult], group: ImageTask, units: Sequence[SessionSpec]) -> TaskResult:
         """What a worker makes of a group.
 
         Raises:
@@ -278,13 +278,13 @@ class DaskExecutor:
         """
         job, model = self.fleet.job, group.runner.model
         keys = [unit.key for unit in units]
-        task = Task(job.datasets.index(group.dataset), group.case, job.runners.index(group.runner), keys)
+        task = TaskMessage(job.datasets.index(group.dataset), group.case, job.runners.index(group.runner), keys)
         self.fleet.loaded[self.fleet.seat(self)] = group.runner
         case = f"{group.dataset.short_spec}, case {group.case}"
         return self._done(function, task, f"play {model.short_spec}", case, 1)
 
     def _done(
-        self, function: Callable[..., TaskResult], task: Task, title: str, case: str, priority: int
+        self, function: Callable[..., TaskResult], task: TaskMessage, title: str, case: str, priority: int
     ) -> TaskResult:
         """Submit a task until it is done; it counts against it if workers die once it has begun.
 
@@ -322,7 +322,7 @@ class DaskExecutor:
         raise Killed(f"{several(DEATHS, 'Dask worker')} died of this image")
 
     def _asked(
-        self, function: Callable[..., TaskResult], task: Task, key: tuple[str, str, str], priority: int
+        self, function: Callable[..., TaskResult], task: TaskMessage, key: tuple[str, str, str], priority: int
     ) -> TaskResult:
         """Submit a task, and wait for what comes of it."""
         fleet, address = self.fleet, self.fleet.seat(self)

@@ -13,7 +13,7 @@ from intrabench import __version__
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.options import Options
 from intrabench.engine.result_batches import ResultBatch, failed
-from intrabench.engine.session_plan import SessionPlan
+from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
 from intrabench.models.base import Failure
 from intrabench.results.runs import LOCK
@@ -53,7 +53,7 @@ Needs = tuple[str, str, str, list[str]]
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskMessage:
     """A group: numbers of its data set and model, its case, and the keys of the sessions that are to be played."""
 
     dataset: int
@@ -84,7 +84,7 @@ class TaskResult:
         """Note how many sessions were not there yet."""
         self.missing = missing
 
-    def failed(self, units: Sequence[SessionPlan]) -> ResultBatch:
+    def failed(self, units: Sequence[SessionSpec]) -> ResultBatch:
         """Units that failed because nothing could be done."""
         assert self.failure is not None
         return failed(units, self.failure, of_data=True)

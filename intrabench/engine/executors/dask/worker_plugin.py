@@ -11,7 +11,7 @@ from typing import Any
 
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.executors.dask.payload import Payload, Task, TaskResult, lacking
+from intrabench.engine.executors.dask.payload import Payload, TaskMessage, TaskResult, lacking
 from intrabench.engine.executors.executor import Stopped
 from intrabench.engine.executors.placement import default_memory_limit_mb
 from intrabench.engine.executors.process import ProcessExecutor
@@ -92,11 +92,11 @@ class DaskWorker:
             self.desk = TaskLocks(self.job, writer, self.teller, ended=lambda: self.leaves)
             self._kept.enter_context(manifest.kept(store, self.summary))
 
-    def play(self, task: Task, name: str) -> TaskResult:
+    def play(self, task: TaskMessage, name: str) -> TaskResult:
         """Play a group; rows are written here if the results folder is shared."""
         return self._done(name, lambda: self._played(task))
 
-    def prepare(self, task: Task, name: str) -> TaskResult:
+    def prepare(self, task: TaskMessage, name: str) -> TaskResult:
         """Download and convert a case."""
         return self._done(name, lambda: TaskResult(prepared=self._prepared(task)))
 
@@ -153,14 +153,14 @@ class DaskWorker:
             self._lock.release()
         return not free
 
-    def _prepared(self, task: Task) -> CaseIndex | Failure:
+    def _prepared(self, task: TaskMessage) -> CaseIndex | Failure:
         """The index of a case, which is fetched and converted if this machine lacks it."""
         dataset = self.job.datasets[task.dataset]
         with foreign():
             found = cases.look(dataset, task.case)[0]
         return found or self.preparer.prepare(dataset, task.case)
 
-    def _played(self, task: Task) -> TaskResult:
+    def _played(self, task: TaskMessage) -> TaskResult:
         outcome = TaskResult()
         try:
             index = self._prepared(task)
@@ -205,13 +205,13 @@ def forget_settings() -> None:
             del os.environ[name]
 
 
-def play(setup: Payload, task: Task, name: str) -> TaskResult:
+def play(setup: Payload, task: TaskMessage, name: str) -> TaskResult:
     """Play a group at this worker."""
     post = _post(setup)
     return post.play(task, name) if post else TaskResult(stopped=True)
 
 
-def prepare(setup: Payload, task: Task, name: str) -> TaskResult:
+def prepare(setup: Payload, task: TaskMessage, name: str) -> TaskResult:
     """Prepare a case at this worker."""
     post = _post(setup)
     return post.prepare(task, name) if post else TaskResult(stopped=True)

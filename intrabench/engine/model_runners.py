@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from intrabench.engine.options import DEFAULTS, Options
 from intrabench.engine.requirements import check_requirements, pick_device
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import ships
 from intrabench.models.base import Model, Runtime
@@ -23,9 +23,9 @@ _RUNTIME = ("device", "dtype", "batch", "memory", "weights", "compile", "cache_e
 """Options that define the runtime of a model; an object may have its own runtime."""
 
 
-def make_model_runs(
+def make_runners(
     models: Iterable[tuple[ModelLike, Model]], options: Options, here: bool = True
-) -> tuple[ModelRun, ...]:
+) -> tuple[ModelRunner, ...]:
     """Models, each with its text as given, with the runtimes of the options.
 
     here: whether they compute in this process. Else it only plans: neither torch nor a model is loaded, and what only
@@ -34,7 +34,7 @@ def make_model_runs(
     Raises:
         IntraBenchError: a model cannot run with these options, or its weights are missing; no process is left running.
     """
-    made: list[ModelRun] = []
+    made: list[ModelRunner] = []
     models = list(models)
     _check_random(options, [model for _, model in models])
     if options.python is None and options.weights is None:
@@ -51,7 +51,7 @@ def make_model_runs(
     return tuple(made)
 
 
-def make_model_run(options: Options) -> ModelRun:
+def make_runner(options: Options) -> ModelRunner:
     """The one model of the options, with its runtime, which keeps no embeddings; only another interpreter loads it now.
 
     Raises:
@@ -82,11 +82,11 @@ def model_of(given: ModelLike, options: Options) -> Model:
 
 def with_runtime(
     model: Model, options: Options, spec: str = "", load: bool = True, here: bool = True, keep: bool = True
-) -> ModelRun:
+) -> ModelRunner:
     """A model with the runtime of the options, or with its own runtime.
 
     spec: the spec for another interpreter. load: check now whether a file of weights given by the user fits. here: see
-    `make_model_runs`. keep: whether embeddings may outlast the run.
+    `make_runners`. keep: whether embeddings may outlast the run.
     """
     if model.runtime == Runtime():
         _set_runtime(model, options, here)
@@ -100,22 +100,22 @@ def with_runtime(
         weights.locate(model.weights, model.runtime.weights, intact=here)  # missing ones now, not per target
         if model.runtime.weights is not None and load and here:
             model.load()  # a user's file may be anything
-    return ModelRun(model, model.runtime.device)
+    return ModelRunner(model, model.runtime.device)
 
 
-def _remote(model: Model, options: Options, spec: str, here: bool) -> ModelRun:
+def _remote(model: Model, options: Options, spec: str, here: bool) -> ModelRunner:
     """A model in the other interpreter, which is started to plan only if it alone has the weights."""
     from intrabench.engine.executors.remote_model import RemoteModel
 
     if not here:
         with suppress(IntraBenchError):
             weights.identity(model)
-            return ModelRun(model, model.runtime.device)
+            return ModelRunner(model, model.runtime.device)
     assert options.python is not None
     remote = RemoteModel(options.python, spec, model.runtime, options.plugin)
     if not here:
         remote.close()
-    return ModelRun(model, model.runtime.device, remote)
+    return ModelRunner(model, model.runtime.device, remote)
 
 
 def _set_runtime(model: Model, options: Options, here: bool) -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from intrabench.engine.environment import memory_mb
 from intrabench.engine.make_job import make_run
-from intrabench.engine.model_runs import make_model_run
+from intrabench.engine.model_runners import make_runner
 from intrabench.engine.options import chosen
-from intrabench.engine.session_plan import ModelRun
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.models.base import Request, Runtime
 from intrabench.models.box_fill import BoxFill
 from intrabench.models.parts.network_model import NetworkModel
@@ -38,7 +38,7 @@ class Loading(BoxFill):
 def test_a_run_works_on_a_copy_that_loads_its_network_for_its_own_runtime() -> None:
     given = Loading()
     assert given.network == "for batches of fixed"
-    model = make_model_run(chosen({"model": given, "batch": 3})).model
+    model = make_runner(chosen({"model": given, "batch": 3})).model
     assert isinstance(model, Loading)
     assert (model.runtime.batch, model.network) == ("3", "for batches of 3")
     assert (given.runtime, given.network) == (Runtime(), "for batches of fixed")
@@ -77,7 +77,7 @@ class Clinging(Heavy):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is returned to the system on Linux with glibc")
 @pytest.mark.parametrize("model", [Heavy(), Clinging()])
 def test_a_model_that_is_released_leaves_no_memory_in_use(model: Heavy) -> None:
-    runner = ModelRun(model)
+    runner = ModelRunner(model)
     model.runtime = Runtime(random=True)
     model.load()  # what torch itself needs stays
     runner.release()

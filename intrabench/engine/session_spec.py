@@ -42,7 +42,7 @@ _json = lru_cache(maxsize=4096, typed=True)(json.dumps)
 def keys(begun: Sequence[hashlib._Hash], what: Iterable[bytes], how: Sequence[bytes]) -> list[str]:
     """Content keys, in the order of `Job.units`: of each target, with each prompter, for each seed.
 
-    begun: `ModelRun.begun` of each prompter. what: `what_is_asked` for each target. how: `how_it_is_asked` for each seed.
+    begun: `ModelRunner.begun` of each prompter. what: `what_is_asked` for each target. how: `how_it_is_asked` for each seed.
     """
     found = []
     for asked in what:
@@ -82,7 +82,7 @@ def how_it_is_asked(seed: int, strict: bool, metrics: Iterable[str]) -> bytes:
 
 
 @dataclass(frozen=True)
-class ModelRun:
+class ModelRunner:
     """A model in a run: the object, its identity, and where it computes.
 
     remote: opens images in another process instead.
@@ -173,7 +173,7 @@ class ModelRun:
 
 
 @dataclass(frozen=True, eq=False)
-class SessionPlan:
+class SessionSpec:
     """One planned session: a target of a case, one prompter, one seed and one model; or a joint session of targets.
 
     Where models divide images, its targets are together one annotation, on which its one session is scored.
@@ -183,7 +183,7 @@ class SessionPlan:
     """
 
     protocol: Protocol
-    runner: ModelRun
+    runner: ModelRunner
     prompter: Prompter
     dataset: Dataset
     case: str
