@@ -95,13 +95,13 @@ def share(prompters: Sequence[str], preset: str, folder: Path, waits: bool = Fal
     made = tuple(map(make_prompter, prompters))
     job = Job((ModelRunner(model),), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
     (case,) = PHANTOM.cases()
-    (group,) = Plan(job).groups(PHANTOM, case, prepare(PHANTOM, case, Silent()))
+    (task,) = Plan(job).tasks(PHANTOM, case, prepare(PHANTOM, case, Silent()))
     player = Player(job, ResultWriter(Store(folder, "bench"), Silent()).take, print)
     if waits:
         player._scorer = None  # type: ignore[assignment]
-    assert player._opened(group).volume.shape == PHANTOM.shape  # read before the clock runs
+    assert player._opened(task).volume.shape == PHANTOM.shape  # read before the clock runs
     started = time.perf_counter()
-    player.play(group, group.units)
+    player.play(task, task.specs)
     taken = time.perf_counter() - started
     return taken, model.slept_s / taken
 

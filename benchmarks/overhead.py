@@ -171,14 +171,14 @@ def played(
     job = Job((runner,), made, (dataset,), (0,), rules, rounds, metrics=of_protocol(rules.metrics))
     writer = ResultWriter(Store(folder, "bench"), Silent())
     player = Player(job, writer.take, print)
-    (group,) = Plan(job).groups(dataset, case, prepare(dataset, case, Silent()))
+    (task,) = Plan(job).tasks(dataset, case, prepare(dataset, case, Silent()))
     scene = cases.open_case(dataset, case)
     volume = scene.volume
     targets = {target.id: target for target in scene.targets()}
     started = clock()
     with runner.model.open(volume) as image:
         held = WriteBuffer(player._keep, IntegrityCheck(volume, targets.values()))
-        player.play_waves(group, batches_of(group.units, (), apart=False), targets, image, volume, held)
+        player.play_waves(task, batches_of(task.specs, (), apart=False), targets, image, volume, held)
     held.settle()
     return clock() - started
 

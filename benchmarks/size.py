@@ -89,7 +89,7 @@ def make(folder: Path, what: Stored) -> None:
     home = stored._folder(dataset, first, None)
     text = json.loads((home / "case.json").read_text())
     made = pl.DataFrame(
-        [{**unit.columns(unit.targets[0]), **ANSWER} for unit in job.units(dataset, first, runner, index)],
+        [{**spec.columns(spec.targets[0]), **ANSWER} for spec in job.specs(dataset, first, runner, index)],
         schema=SCHEMA | {"nsd_2mm": pl.Float64, "hd95_mm": pl.Float64},
     )
     turns = made.select("session", "round", turn="round", given=pl.lit(json.dumps(TURN)), written_at="written_at")

@@ -79,7 +79,7 @@ def _findings(runner: ModelRunner) -> Iterator[Finding]:
         _no_prompts,
         _memory,
     ]
-    told, seal = set[str](), IntegrityCheck(volume, targets)
+    told, integrity = set[str](), IntegrityCheck(volume, targets)
     for part in parts:
         try:
             yield from _guarded(part(runner, volume, targets))
@@ -87,7 +87,7 @@ def _findings(runner: ModelRunner) -> Iterator[Finding]:
             message = in_words(error)
             yield Finding(part.__name__.strip("_").replace("_", " "), False, AGAIN if message in told else message)
             told.add(message)
-    kept = not seal.broken  # numpy refuses to write there, other libraries may not
+    kept = not integrity.broken  # numpy refuses to write there, other libraries may not
     yield Finding("scan", kept, "unchanged" if kept else f"it changed the scan, {REMEDY}")
 
 

@@ -49,8 +49,8 @@ class IntegrityCheck:
 class IntegrityMonitor(Predictor):
     """An image that notes who broke the seal while one session is played."""
 
-    def __init__(self, image: Predictor, seal: IntegrityCheck) -> None:
-        self.image, self.seal = image, seal
+    def __init__(self, image: Predictor, integrity: IntegrityCheck) -> None:
+        self.image, self.integrity = image, integrity
         self._who = ""
 
     @property
@@ -74,7 +74,7 @@ class IntegrityMonitor(Predictor):
         return answers
 
     def _look(self, who: str) -> None:
-        if not self._who and self.seal.broken:
+        if not self._who and self.integrity.broken:
             self._who = who
 
 

@@ -69,7 +69,7 @@ class Job:
                 chosen[dataset.short_spec, case] = dataset, case
         return list(chosen.values())
 
-    def units(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[SessionSpec]:
+    def specs(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[SessionSpec]:
         """The units of one case and model, ordered by target; without an index one unit stands for the case.
 
         Under a protocol with joint sessions, the targets are one unit; where images are divided, those of each person.
@@ -84,7 +84,7 @@ class Job:
         ]
 
     def keys(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[str]:
-        """The keys of the sessions of `units`, in their order; planning needs no more of a million units."""
+        """The keys of the sessions of `specs`, in their order; planning needs no more of a million units."""
         listed, image_hash, modality = self._targets(index)
         metrics, rules = [metric.id for metric in self.metrics], self.protocol.joint
         found = keys(

@@ -47,7 +47,7 @@ class CrashCount:
 class ImageTask:
     """The units that share one opened image: one case and one model. They are made when they are asked for.
 
-    blame: on whom deaths of workers are blamed in this run, in whatever portions the group is played.
+    crashes: on whom deaths of workers are blamed in this run, in whatever portions the group is played.
     """
 
     job: Job
@@ -55,12 +55,12 @@ class ImageTask:
     case: str
     runner: ModelRunner
     index: CaseIndex
-    blame: CrashCount = field(default_factory=CrashCount)
+    crashes: CrashCount = field(default_factory=CrashCount)
 
     @property
-    def units(self) -> list[SessionSpec]:
+    def specs(self) -> list[SessionSpec]:
         """All units."""
-        return self.job.units(self.dataset, self.case, self.runner, self.index)
+        return self.job.specs(self.dataset, self.case, self.runner, self.index)
 
     @property
     def keys(self) -> list[str]:
@@ -102,7 +102,7 @@ class Plan:
     lost: list[Selected] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
 
-    def groups(self, dataset: Dataset, case: str, index: CaseIndex) -> list[ImageTask]:
+    def tasks(self, dataset: Dataset, case: str, index: CaseIndex) -> list[ImageTask]:
         """The groups of a prepared case, one per model that has sessions on it."""
         return [
             ImageTask(self.job, dataset, case, runner, index)
@@ -122,7 +122,7 @@ class Plan:
 
     def whole(self, dataset: Dataset, case: str) -> list[SessionSpec]:
         """The units that stand for a whole case."""
-        return [unit for runner in self.job.runners for unit in self.job.units(dataset, case, runner, None)]
+        return [spec for runner in self.job.runners for spec in self.job.specs(dataset, case, runner, None)]
 
     def notes(self) -> list[str]:
         """Lines on what is unusual about the data, once all cases are ready or lost.

@@ -1,4 +1,4 @@
-"""Play the sessions of a group: with the image opened once, wave by wave."""
+"""Play the sessions of a task: with the image opened once, wave by wave."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.adapt import refuse
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
-from intrabench.play.lockstep import LARGEST_WAVE, LAST_WAVE, play, waves
+from intrabench.play.lockstep import LARGEST_BATCH, LAST_BATCH, batches, play
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
 from intrabench.superpixels.partitions.annotation import annotation_of
@@ -56,115 +56,115 @@ class Player:
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
     def play(
-        self, group: ImageTask, units: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]] = ()
+        self, task: ImageTask, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]] = ()
     ) -> None:
         """Open the image once and play the units in waves, and then each of the suspects as one wave.
 
         If somebody changes the scan or a target, the sessions since then do not count. They are played again with fresh
         copies, one by one, so that only those fail who did it.
         """
-        if self._loaded is not None and self._loaded != group.runner:
+        if self._loaded is not None and self._loaded != task.runner:
             self._loaded.release()  # one model in memory at a time
-        self._loaded = group.runner
-        left = self._play_opened(group, units, suspects, apart=False)
+        self._loaded = task.runner
+        left = self._play_opened(task, specs, suspects, apart=False)
         while left:
-            left = self._play_opened(group, left, (), apart=True)
+            left = self._play_opened(task, left, (), apart=True)
 
     def _play_opened(
-        self, group: ImageTask, units: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], apart: bool
+        self, task: ImageTask, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], apart: bool
     ) -> Sequence[SessionSpec]:
         """Read and open the image and play the units; returns those that are left because somebody changed the scan."""
-        every = [*chain(units, *suspects)]
-        stack, held, left = ExitStack(), None, list[SessionSpec]()
+        every = [*chain(specs, *suspects)]
+        stack, buffer, left = ExitStack(), None, list[SessionSpec]()
         try:
             started = time.perf_counter()
             try:
-                with progress.step("opening", "opening the image", group.title), foreign():
-                    stored = self._opened(group)
+                with progress.step("opening", "opening the image", task.title), foreign():
+                    stored = self._opened(task)
                     volume = stored.volume  # read here, once
-                    if volume.array.ndim > 3 and group.runner.model.grey_only:
+                    if volume.array.ndim > 3 and task.runner.model.grey_only:
                         raise NotApplicable("the model takes one grey value per voxel, this image has channels")
                     targets = {target.id: target for target in stored.targets(_ids(every))}
-                    units, suspects = self._present(units, suspects, targets)
-                    every = [*chain(units, *suspects)]
-                    held = WriteBuffer(self._keep, IntegrityCheck(volume, targets.values()))
+                    specs, suspects = self._present(specs, suspects, targets)
+                    every = [*chain(specs, *suspects)]
+                    buffer = WriteBuffer(self._keep, IntegrityCheck(volume, targets.values()))
                     if self.job.strict:  # before the image is encoded
-                        refuse(group.runner.model.notes(volume))
-                    image = stack.enter_context(group.runner.open(volume))
-                    if apart and held.seal.broken:
+                        refuse(task.runner.model.notes(volume))
+                    image = stack.enter_context(task.runner.open(volume))
+                    if apart and buffer.integrity.broken:
                         raise IntraBenchError(f"model: on opening, it changed the scan, {REMEDY}")
             except NotApplicable as reason:
                 self.take(not_applicable(every, in_words(reason)))
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
-                self._fail(group, every, failure_of(error, started), of_data=held is None)
+                self._fail(task, every, failure_of(error, started), of_data=buffer is None)
             else:
-                last = LARGEST_WAVE if image.costly_calls else LAST_WAVE
-                coming = batches_of(units, suspects, apart, self._fullness(group), last)
-                left += self.play_waves(group, coming, targets, image, volume, held, apart)
+                last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
+                coming = batches_of(specs, suspects, apart, self._fullness(task), last)
+                left += self.play_waves(task, coming, targets, image, volume, buffer, apart)
         finally:  # Ctrl-C keeps the sessions that are complete
-            if held is not None:
-                left[:0] = held.settle()  # before closing, of which a worker could die
-            self._close(group, stack)
-            if held is not None and (held.broken or held.seal.broken):
+            if buffer is not None:
+                left[:0] = buffer.settle()  # before closing, of which a worker could die
+            self._close(task, stack)
+            if buffer is not None and (buffer.broken or buffer.integrity.broken):
                 self._stored = None  # the next model gets a fresh copy
                 self._annotations.clear()
         if left and not apart:
-            self.say(f"{group.title}: the scan or a target was changed; what played since is played again")
+            self.say(f"{task.title}: the scan or a target was changed; what played since is played again")
         return left
 
-    def _fullness(self, group: ImageTask) -> Callable[[], float]:
-        """How much of the memory for sessions, as much as for embeddings, the last wave took; see `waves`."""
-        room = max(1, group.runner.model.runtime.memory_mb) << 20
+    def _fullness(self, task: ImageTask) -> Callable[[], float]:
+        """How much of the memory for sessions, as much as for embeddings, the last wave took; see `batches`."""
+        room = max(1, task.runner.model.runtime.memory_mb) << 20
         return lambda: self._remembered / room
 
     def _present(
-        self, units: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], targets: Mapping[str, Target]
+        self, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], targets: Mapping[str, Target]
     ) -> tuple[Sequence[SessionSpec], Sequence[Sequence[SessionSpec]]]:
         """The units but those with a target that left the image when that was moved, which have nothing to segment."""
 
-        def gone(unit: SessionSpec) -> bool:
-            here = (targets[info.id].mask.any() or not info.voxels for info in unit.targets)
-            return not unit.protocol.partition and not all(here)
+        def gone(spec: SessionSpec) -> bool:
+            here = (targets[info.id].mask.any() or not info.voxels for info in spec.targets)
+            return not spec.protocol.partition and not all(here)
 
-        left = [unit for unit in chain(units, *suspects) if gone(unit)]
+        left = [spec for spec in chain(specs, *suspects) if gone(spec)]
         if not left:
-            return units, suspects
+            return specs, suspects
         self.take(not_applicable(left, "a target lies outside of the moved image"))
-        present = [[unit for unit in each if not gone(unit)] for each in (units, *suspects)]
+        present = [[spec for spec in each if not gone(spec)] for each in (specs, *suspects)]
         return present[0], present[1:]
 
-    def _keep(self, waves: Sequence[SessionBatch]) -> None:
-        self.take(played(waves))
+    def _keep(self, batches: Sequence[SessionBatch]) -> None:
+        self.take(played(batches))
 
-    def _close(self, group: ImageTask, stack: ExitStack) -> None:
+    def _close(self, task: ImageTask, stack: ExitStack) -> None:
         """Close the image."""
         try:
-            with progress.step("opening", "closing the image", group.title), foreign():
+            with progress.step("opening", "closing the image", task.title), foreign():
                 stack.close()
         except Exception as error:  # the model's own code may raise anything
-            self.say(f"{group.title}: closing the image failed ({in_words(error)})")
+            self.say(f"{task.title}: closing the image failed ({in_words(error)})")
 
-    def _opened(self, group: ImageTask) -> StoredCase:
+    def _opened(self, task: ImageTask) -> StoredCase:
         """The case of a group; groups of one image follow each other, so it is read once."""
-        if self._stored is None or self._stored[:2] != (group.dataset, group.case):
+        if self._stored is None or self._stored[:2] != (task.dataset, task.case):
             self._stored = None  # keep only one volume in memory
             self._annotations.clear()
-            self._stored = group.dataset, group.case, cases.open_case(group.dataset, group.case)
+            self._stored = task.dataset, task.case, cases.open_case(task.dataset, task.case)
         return self._stored[2]
 
-    def _fail(self, group: ImageTask, units: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> None:
+    def _fail(self, task: ImageTask, specs: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> None:
         """Rows for units whose image could not be opened; of_data: not even read."""
-        self.say(f"{group.title}: {failure.message}")
-        self.take(failed(units, failure, of_data))
+        self.say(f"{task.title}: {failure.message}")
+        self.take(failed(specs, failure, of_data))
 
     def play_waves(
         self,
-        group: ImageTask,
+        task: ImageTask,
         coming: Iterator[tuple[Sequence[SessionSpec], bool]],
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
-        held: WriteBuffer,
+        buffer: WriteBuffer,
         apart: bool = False,
     ) -> Sequence[SessionSpec]:
         """Play waves against their opened image; one that is alone is settled before and after it.
@@ -172,70 +172,70 @@ class Player:
         If somebody breaks the seal, what is held does not count, and this ends; apart, each unit is a wave, and that
         one fails. Returns the units that are left.
         """
-        for wave, alone in coming:
-            again: Sequence[SessionSpec] = self._settle(group, held) if alone else []
+        for batch, alone in coming:
+            again: Sequence[SessionSpec] = self._settle(task, buffer) if alone else []
             if again:
-                again = [*again, *wave]
+                again = [*again, *batch]
             else:
-                self.begins([unit.key for unit in (*held.unscored, *wave)])
-                with progress.step("playing", f"playing {several(len(wave), 'session')}", group.title):
-                    again = self._play_wave(group, wave, alone, targets, image, volume, held, apart)
+                self.begins([spec.key for spec in (*buffer.unscored, *batch)])
+                with progress.step("playing", f"playing {several(len(batch), 'session')}", task.title):
+                    again = self._play_wave(task, batch, alone, targets, image, volume, buffer, apart)
                 self.begins([])
             if again:
-                return [*([] if apart else again), *(unit for rest, _ in coming for unit in rest)]
-        return self._settle(group, held)
+                return [*([] if apart else again), *(spec for rest, _ in coming for spec in rest)]
+        return self._settle(task, buffer)
 
-    def _settle(self, group: ImageTask, held: WriteBuffer) -> Sequence[SessionSpec]:
+    def _settle(self, task: ImageTask, buffer: WriteBuffer) -> Sequence[SessionSpec]:
         """Settle what is held; as long as this waits for scores, their sessions are being played."""
-        if held.empty:
+        if buffer.empty:
             return []
-        self.begins([unit.key for unit in held.unscored])
-        with progress.step("playing", "scoring and storing the last sessions", group.title):
-            again = held.settle()
+        self.begins([spec.key for spec in buffer.unscored])
+        with progress.step("playing", "scoring and storing the last sessions", task.title):
+            again = buffer.settle()
         self.begins([])
         return again
 
     def _play_wave(
         self,
-        group: ImageTask,
-        wave: Sequence[SessionSpec],
+        task: ImageTask,
+        batch: Sequence[SessionSpec],
         alone: bool,
         targets: Mapping[str, Target],
         image: Predictor,
         volume: Volume,
-        held: WriteBuffer,
+        buffer: WriteBuffer,
         apart: bool,
     ) -> Sequence[SessionSpec]:
         """Play one wave; returns the units that do not count because the seal is broken."""
-        started, witness = time.perf_counter(), IntegrityMonitor(image, held.seal)
+        started, monitor = time.perf_counter(), IntegrityMonitor(image, buffer.integrity)
         reset_peaks()
         try:
             with foreign():
-                playing = [self._begun(unit, targets, volume) for unit in wave]
+                playing = [self._begun(spec, targets, volume) for spec in batch]
         except Exception as error:  # of a property of the user's own, such as a model's abilities
-            self._fail(group, wave, failure_of(error, started))
+            self._fail(task, batch, failure_of(error, started))
             return []
         try:
-            self._remembered = play(playing, witness if apart else image, self._scorer)
+            self._remembered = play(playing, monitor if apart else image, self._scorer)
         finally:
-            held.add(SessionBatch(wave, [one.sessions for one in playing], memory()))
-        again = held.settle() if alone else held.settle_if_due()
+            buffer.add(SessionBatch(batch, [one.sessions for one in playing], memory()))
+        again = buffer.settle() if alone else buffer.settle_if_due()
         if apart and again:
-            self.take(failed(wave, Failure("error", witness.message)))
+            self.take(failed(batch, Failure("error", monitor.message)))
         return again
 
-    def _begun(self, unit: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
+    def _begun(self, spec: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
         """The session of a unit, or its joint session."""
-        if unit.protocol.partition:
-            return Divided(unit.key, self._annotation([targets[info.id] for info in unit.targets]), self.job.metrics)
+        if spec.protocol.partition:
+            return Divided(spec.key, self._annotation([targets[info.id] for info in spec.targets]), self.job.metrics)
         own = [
-            self._session(unit, key, targets[info.id], volume)
-            for key, info in zip(unit.sessions, unit.targets, strict=True)
+            self._session(spec, key, targets[info.id], volume)
+            for key, info in zip(spec.sessions, spec.targets, strict=True)
         ]
-        rules = unit.protocol.joint
+        rules = spec.protocol.joint
         if rules is None:
             return own[0]
-        return Joint(unit.key, own, unit.prompter, rules, whole=unit.runner.model.joint)
+        return Joint(spec.key, own, spec.prompter, rules, whole=spec.runner.model.joint)
 
     def _annotation(self, targets: Sequence[Target]) -> Partition:
         """The annotation that targets are together."""
@@ -244,16 +244,16 @@ class Player:
             self._annotations[known] = annotation_of(targets)
         return self._annotations[known]
 
-    def _session(self, unit: SessionSpec, key: str, target: Target, volume: Volume) -> Session:
+    def _session(self, spec: SessionSpec, key: str, target: Target, volume: Volume) -> Session:
         job = self.job
         return Session(
             key,
             target,
-            unit.prompter,
-            unit.runner.model.abilities,
+            spec.prompter,
+            spec.runner.model.abilities,
             job.protocol,
-            dataset=unit.dataset.stored_as.short_spec,  # equal prompts on perturbed images
-            seed=unit.seed,
+            dataset=spec.dataset.stored_as.short_spec,  # equal prompts on perturbed images
+            seed=spec.seed,
             rounds=job.rounds,
             image=volume,
             strict=job.strict,
@@ -263,22 +263,22 @@ class Player:
         )
 
 
-def _ids(units: Sequence[SessionSpec]) -> list[str]:
-    return sorted({info.id for unit in units for info in unit.targets})
+def _ids(specs: Sequence[SessionSpec]) -> list[str]:
+    return sorted({info.id for spec in specs for info in spec.targets})
 
 
 def batches_of(
-    units: Sequence[SessionSpec],
+    specs: Sequence[SessionSpec],
     suspects: Sequence[Sequence[SessionSpec]],
     apart: bool,
     fullness: Callable[[], float] = lambda: 0.0,
-    last: int = LAST_WAVE,
+    last: int = LAST_BATCH,
 ) -> Iterator[tuple[Sequence[SessionSpec], bool]]:
     """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
     if apart:
-        yield from (([unit], True) for unit in units)
+        yield from (([spec], True) for spec in specs)
     else:
-        costs = [sum(info.slices for info in unit.targets) for unit in units]
-        for wave in waves(units, costs, fullness=fullness, last=last):
-            yield wave, False
+        costs = [sum(info.slices for info in spec.targets) for spec in specs]
+        for batch in batches(specs, costs, fullness=fullness, last=last):
+            yield batch, False
     yield from ((suspect, True) for suspect in suspects)

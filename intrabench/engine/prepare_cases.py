@@ -39,8 +39,8 @@ def prepare_cases(job: Job, options: Options, reporter: Reporter, tell: Tell) ->
         IntraBenchError: a case does not exist, or workers cannot start.
     """
     getting = CasePreparation(job, reporter, tell)
-    with make_preparers(options, job, getting.agenda.cases, reporter) as hands:
-        getting.done_by(hands)
+    with make_preparers(options, job, getting.queue.cases, reporter) as executors:
+        getting.done_by(executors)
     note_given(job.datasets)
     return not getting.failed
 
@@ -59,18 +59,21 @@ class CasePreparation:
                 waiting.append(selected)
             else:
                 self.ready[selected] = index
-        self.agenda = TaskQueue((), waiting)
+        self.queue = TaskQueue((), waiting)
 
-    def done_by(self, hands: Executors) -> None:
+    def done_by(self, executors: Executors) -> None:
         """Prepare all cases."""
-        if total := len(self.ready) + self.agenda.cases:
+        if total := len(self.ready) + self.queue.cases:
             self.reporter.begin(total, len(self.ready), "case")
         for (dataset, case), index in self.ready.items():
             self.tell(dataset, case, index)
-        if hands.here:
-            self._prepare_all(hands.preparers[0])
+        if executors.here:
+            self._prepare_all(executors.preparers[0])
         else:
-            run_threads([partial(self._prepare_all, hand) for hand in hands.preparers], partial(self._stop, hands))
+            run_threads(
+                [partial(self._prepare_all, executor) for executor in executors.preparers],
+                partial(self._stop, executors),
+            )
 
     def _cases(self, dataset: Dataset) -> Sequence[str]:
         """The selected cases; none if what all of them need cannot be had, or if there is no room for them."""
@@ -94,11 +97,11 @@ class CasePreparation:
             return False
         return True
 
-    def _prepare_all(self, hand: Executor) -> None:
-        while (selected := self.agenda.case()) is not None:
+    def _prepare_all(self, executor: Executor) -> None:
+        while (selected := self.queue.case()) is not None:
             if not self._is_in_vain(selected[0]):
-                self._take(*selected, hand.prepare(*selected))
-            self.agenda.prepared()
+                self._take(*selected, executor.prepare(*selected))
+            self.queue.prepared()
 
     def _take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
         """A case is prepared, or cannot be."""
@@ -127,7 +130,7 @@ class CasePreparation:
         self.failed += 1
         self.reporter.say(f"{name}: {problem}")
 
-    def _stop(self, hands: Executors) -> None:
-        self.agenda.stop()
-        for hand in hands.preparers:
-            hand.stop()
+    def _stop(self, executors: Executors) -> None:
+        self.queue.stop()
+        for executor in executors.preparers:
+            executor.stop()

@@ -21,7 +21,7 @@ from intrabench.target import TargetInfo
 class SessionBatch:
     """Units that were played together, with the sessions of each and the columns that say how much memory that took."""
 
-    units: Sequence[SessionSpec]
+    specs: Sequence[SessionSpec]
     sessions: Sequence[Sequence[Session | Divided]]
     memory: Mapping[str, float | None]
 
@@ -39,16 +39,18 @@ class ResultBatch:
     summary: Summary = field(default_factory=Summary)
 
 
-def played(waves: Sequence[SessionBatch]) -> ResultBatch:
+def played(batches: Sequence[SessionBatch]) -> ResultBatch:
     """The sessions of these waves that are complete, with their turns and masks."""
     rows, turns, masks, summary = list[Mapping[str, Any]](), list[Mapping[str, Any]](), {}, Summary()
-    every = [(unit, own, wave.memory) for wave in waves for unit, own in zip(wave.units, wave.sessions, strict=True)]
-    for unit, own, used in every:
+    every = [
+        (spec, own, batch.memory) for batch in batches for spec, own in zip(batch.specs, batch.sessions, strict=True)
+    ]
+    for spec, own, used in every:
         if any(not session.ended for session in own):
             continue
-        for info, session in zip(unit.scored, own, strict=True):
+        for info, session in zip(spec.scored, own, strict=True):
             _count(summary, session)
-            columns, target_ml = _columns(unit, info, used), session.target_ml
+            columns, target_ml = _columns(spec, info, used), session.target_ml
             rows += [{**columns, **row, "target_ml": target_ml} for row in session.rows]
             turns += session.turns
             if session.masks:
@@ -56,24 +58,24 @@ def played(waves: Sequence[SessionBatch]) -> ResultBatch:
     return ResultBatch(rows, turns, masks, summary)
 
 
-def failed(units: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> ResultBatch:
+def failed(specs: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> ResultBatch:
     """Units that were never played, and why; of_data: because their case could not be had, which counts in no mean."""
     status, dice = (NO_DATA, None) if of_data else (failure.status, 0.0)
-    keys = [key for unit in units for key in unit.sessions]
+    keys = [key for spec in specs for key in spec.sessions]
     summary = Summary(computed=len(keys), keys=set(keys))
     if keys:
         summary.fail(failure, len(keys), status)
     return ResultBatch(
-        [row for unit in units for row in bare_rows(unit, status, failure.message, dice)], summary=summary
+        [row for spec in specs for row in bare_rows(spec, status, failure.message, dice)], summary=summary
     )
 
 
-def not_applicable(units: Sequence[SessionSpec], reason: str) -> ResultBatch:
+def not_applicable(specs: Sequence[SessionSpec], reason: str) -> ResultBatch:
     """Units that do not apply to their model because of the kind of images."""
-    keys = {key for unit in units for key in unit.sessions}
+    keys = {key for spec in specs for key in spec.sessions}
     summary = Summary(computed=len(keys), keys=keys)
     summary.inapplicable[reason] += len(keys)
-    rows = [row for unit in units for row in bare_rows(unit, "not_applicable", reason, dice=None)]
+    rows = [row for spec in specs for row in bare_rows(spec, "not_applicable", reason, dice=None)]
     return ResultBatch(rows, summary=summary)
 
 
@@ -96,14 +98,14 @@ def memory() -> dict[str, float | None]:
     return {"peak_memory_mb": peak_memory_mb(), "peak_gpu_mb": peak_gpu_mb()}
 
 
-def _columns(unit: SessionSpec, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
-    return {**unit.columns(info), **used, "package_versions_hash": versions_hash()}
+def _columns(spec: SessionSpec, info: TargetInfo | None, used: Mapping[str, float | None]) -> dict[str, Any]:
+    return {**spec.columns(info), **used, "package_versions_hash": versions_hash()}
 
 
-def bare_rows(unit: SessionSpec, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
+def bare_rows(spec: SessionSpec, status: str, message: str, dice: float | None) -> list[dict[str, Any]]:
     """The rows of sessions that were never played, one for each target."""
     scores = {"round": 0, "dice": dice, "iou": dice, "ended": True, "adapted": "", "prompts_hash": ""}
     effort = {"interactions": 0.0, "dof": 0.0, "seconds_human": 0.0}
     same = {"status": status, "error": message, **scores, **effort}
-    used, each = memory(), zip(unit.scored, unit.sessions, strict=True)
-    return [{**_columns(unit, info, used), "session": key, **same} for info, key in each]
+    used, each = memory(), zip(spec.scored, spec.sessions, strict=True)
+    return [{**_columns(spec, info, used), "session": key, **same} for info, key in each]

@@ -62,8 +62,8 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
             work = Scheduler(plan, writer, reporter)
-            with make_executors(found.options, work) as hands:
-                work.done_by(hands)
+            with make_executors(found.options, work) as executors:
+                work.done_by(executors)
         if writer.store.parts:
             _tidy(folder, run_id, reporter)
         return writer.summary, job.rounds

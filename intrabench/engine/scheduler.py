@@ -33,8 +33,8 @@ class Scheduler:
     def __init__(self, plan: Plan, writer: ResultWriter, reporter: Reporter) -> None:
         self.plan, self.job, self.writer, self.reporter = plan, plan.job, writer, reporter
         self.store, self.summary = writer.store, writer.summary
-        self.agenda = TaskQueue(self.job.runners, plan.waiting, apart=not self.job.ships)
-        self.desk = TaskLocks(self.job, writer, reporter, self._share)
+        self.queue = TaskQueue(self.job.runners, plan.waiting, apart=not self.job.ships)
+        self.locks = TaskLocks(self.job, writer, reporter, self._share)
         self._expected: dict[ImageTask, int] = {}  # sessions that were missing when it was put on the agenda
         self._lock, self._begun = RLock(), False
         self._waited = 0  # times that all that was left was held by other runs
@@ -48,130 +48,132 @@ class Scheduler:
         if not plan.waiting:
             self._tell()
 
-    def done_by(self, hands: Executors) -> None:
+    def done_by(self, executors: Executors) -> None:
         """Prepare all cases and play all groups.
 
         Raises:
             IntraBenchError: a worker refuses the job, or the results cannot be written.
         """
-        self.reporter.converting(self.agenda.cases)
-        if hands.here:
-            self._prepare_all(hands.preparers[0])
+        self.reporter.converting(self.queue.cases)
+        if executors.here:
+            self._prepare_all(executors.preparers[0])
             self._begin()
-            self._play_all(hands.players[0], self.desk)
+            self._play_all(executors.players[0], self.locks)
         else:
-            self._players = len(hands.players)
+            self._players = len(executors.players)
             self._begin()
-            self._together(hands)
+            self._together(executors)
         if self.summary.already:
             self.writer.renewed(self._patients)
 
     @property
-    def hands(self) -> int:
+    def executors(self) -> int:
         """For how many hands there is work: one per image, or one per session where images are not encoded."""
-        if self.agenda.cases and not all(runner.model.encodes for runner in self.job.runners):
+        if self.queue.cases and not all(runner.model.encodes for runner in self.job.runners):
             return MOST  # nobody knows yet
-        known = sum(1 if group.runner.model.encodes else number for group, number in self._expected.items())
-        return known + self.agenda.cases * len(self.job.runners)
+        known = sum(1 if task.runner.model.encodes else number for task, number in self._expected.items())
+        return known + self.queue.cases * len(self.job.runners)
 
     def _begin(self) -> None:
         self.reporter.begin(self.summary.total, self.summary.already)
         self._begun = True
 
-    def _together(self, hands: Executors) -> None:
+    def _together(self, executors: Executors) -> None:
         """Let all hands work, also those that come later; the first error ends all."""
-        desk = hands.desk or self.desk
+        locks = executors.locks or self.locks
 
         def playing(players: Iterable[Executor]) -> list[Callable[[], None]]:
-            return [partial(self._play_all, hand, desk) for hand in players]
+            return [partial(self._play_all, executor, locks) for executor in players]
 
-        preparing = [partial(self._prepare_all, hand) for hand in hands.preparers]
-        run_threads([*preparing, *playing(hands.players)], partial(self._stop, hands), lambda: playing(hands.more()))
+        preparing = [partial(self._prepare_all, executor) for executor in executors.preparers]
+        run_threads(
+            [*preparing, *playing(executors.players)], partial(self._stop, executors), lambda: playing(executors.more())
+        )
 
-    def _stop(self, hands: Executors) -> None:
-        self.agenda.stop()
-        for hand in (*hands.preparers, *hands.players):
-            hand.stop()
+    def _stop(self, executors: Executors) -> None:
+        self.queue.stop()
+        for executor in (*executors.preparers, *executors.players):
+            executor.stop()
 
-    def _prepare_all(self, hand: Executor) -> None:
-        while (selected := self.agenda.case()) is not None:
+    def _prepare_all(self, executor: Executor) -> None:
+        while (selected := self.queue.case()) is not None:
             dataset, case = selected
-            found = hand.prepare(dataset, case)
+            found = executor.prepare(dataset, case)
             if isinstance(found, Failure):
                 self._lost(dataset, case, found)
             else:
                 self._found(dataset, case, found)
-            last = self.agenda.prepared()
-            self.reporter.converting(self.agenda.cases)
+            last = self.queue.prepared()
+            self.reporter.converting(self.queue.cases)
             if last:
                 self._tell()
 
-    def _play_all(self, hand: Executor, desk: TaskHandler) -> None:
-        while (found := self.agenda.next(hand.runner)) is not None:
+    def _play_all(self, executor: Executor, locks: TaskHandler) -> None:
+        while (found := self.queue.next(executor.runner)) is not None:
             if isinstance(found, SharedTask):
-                self._help(hand, found)
+                self._help(executor, found)
             else:
-                self._play(hand, found, desk)
+                self._play(executor, found, locks)
 
-    def _play(self, hand: Executor, group: ImageTask, desk: TaskHandler) -> None:
+    def _play(self, executor: Executor, task: ImageTask, locks: TaskHandler) -> None:
         """Play a group under its lease; if another run holds it, later."""
         try:
             # another run finished those that are no longer missing
-            desk.play(hand, group, lambda missing: self.reporter.advance(self._expected.pop(group) - missing, 0))
+            locks.play(executor, task, lambda missing: self.reporter.advance(self._expected.pop(task) - missing, 0))
         except Busy as busy:
-            if self.agenda.later(group):
+            if self.queue.later(task):
                 self._waited += 1
                 if self._waited == TOLD:
                     self.reporter.say(f"waiting for {busy}")
 
-    def _share(self, hand: Executor, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
+    def _share(self, executor: Executor, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         """Play units with the help of hands that have nothing else to do."""
-        hands = self._players if not group.runner.model.encodes else 1
-        pool = SharedTask(group, units, take, hands, lambda: self.agenda.groups >= hands)
-        self.agenda.offer(pool)
-        self._help(hand, pool)
-        pool.wait()
+        executors = self._players if not task.runner.model.encodes else 1
+        shared = SharedTask(task, specs, take, executors, lambda: self.queue.tasks >= executors)
+        self.queue.offer(shared)
+        self._help(executor, shared)
+        shared.wait()
 
-    def _help(self, hand: Executor, pool: SharedTask) -> None:
-        while units := pool.portion():
+    def _help(self, executor: Executor, shared: SharedTask) -> None:
+        while specs := shared.portion():
             try:
-                if verdict := pool.group.blame.verdict:
-                    pool.take(failed(units, verdict))
+                if verdict := shared.task.crashes.verdict:
+                    shared.take(failed(specs, verdict))
                 else:
-                    hand.play(pool.group, units, pool.take)
+                    executor.play(shared.task, specs, shared.take)
             finally:
-                pool.played()
+                shared.played()
 
     def _found(self, dataset: Dataset, case: str, index: CaseIndex) -> None:
         """A case is ready: count its sessions, and put those that are missing on the agenda."""
         with self._lock:
             self.plan.ready[dataset, case] = index
             if self._mending:
-                self.writer.mended([unit for unit in self.plan.whole(dataset, case) if unit.key in self._mending])
+                self.writer.mended([spec for spec in self.plan.whole(dataset, case) if spec.key in self._mending])
             self._patients[dataset.short_spec, case] = patient_of(dataset, case)
-            for group in self.plan.groups(dataset, case, index):
-                keys = group.keys
-                missing = len(self.desk.unfinished(group))
+            for task in self.plan.tasks(dataset, case, index):
+                keys = task.keys
+                missing = len(self.locks.unfinished(task))
                 self.summary.keys.update(keys)
                 self.summary.total += len(keys)
                 self.summary.already += len(keys) - missing
                 if self._begun:
                     self.reporter.expect(missing)
                 if missing:
-                    self._expected[group] = missing
-                    self.agenda.add(group)
+                    self._expected[task] = missing
+                    self.queue.add(task)
 
     def _lost(self, dataset: Dataset, case: str, failure: Failure) -> None:
         """A case cannot be prepared."""
         with self._lock:
             self.plan.lost.append((dataset, case))
             self.reporter.say(f"{dataset.short_spec}, case {case}: {failure.message}")
-            units = self.plan.whole(dataset, case)
-            self.summary.keys.update(unit.key for unit in units)
-            self.summary.total += len(units)
+            specs = self.plan.whole(dataset, case)
+            self.summary.keys.update(spec.key for spec in specs)
+            self.summary.total += len(specs)
             if self._begun:
-                self.reporter.expect(len(units))
-            self.writer.take(failed(units, failure, of_data=True))
+                self.reporter.expect(len(specs))
+            self.writer.take(failed(specs, failure, of_data=True))
 
     def _tell(self) -> None:
         """Say what is unusual, now that all cases are known."""

@@ -42,7 +42,8 @@ _json = lru_cache(maxsize=4096, typed=True)(json.dumps)
 def keys(begun: Sequence[hashlib._Hash], what: Iterable[bytes], how: Sequence[bytes]) -> list[str]:
     """Content keys, in the order of `Job.units`: of each target, with each prompter, for each seed.
 
-    begun: `ModelRunner.begun` of each prompter. what: `what_is_asked` for each target. how: `how_it_is_asked` for each seed.
+    begun: `ModelRunner.begun` of each prompter. what: `what_is_asked` for each target. how:
+    `how_it_is_asked` for each seed.
     """
     found = []
     for asked in what:

@@ -24,15 +24,15 @@ class SharedTask:
 
     def __init__(
         self,
-        group: ImageTask,
-        units: Sequence[SessionSpec],
+        task: ImageTask,
+        specs: Sequence[SessionSpec],
         take: Take,
-        hands: int,
+        executors: int,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.group, self.take, self._busy = group, take, busy
-        self._left = units
-        self._small = -(-len(units) // (PORTIONS * hands)) if hands > 1 else len(units)
+        self.task, self.take, self._busy = task, take, busy
+        self._left = specs
+        self._small = -(-len(specs) // (PORTIONS * executors)) if executors > 1 else len(specs)
         self._out, self._changed = 0, Condition()
 
     def __bool__(self) -> bool:

@@ -22,9 +22,9 @@ Share = Callable[[Executor, ImageTask, Sequence[SessionSpec], Take], None]
 """Has a hand play units."""
 
 
-def alone(hand: Executor, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
+def alone(executor: Executor, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
     """The hand plays them without help."""
-    hand.play(group, units, take)
+    executor.play(task, specs, take)
 
 
 class TaskLocks:
@@ -45,48 +45,48 @@ class TaskLocks:
         self.job, self.writer, self.reporter, self.store, self._share = job, writer, reporter, writer.store, share
         self._ended = ended
 
-    def unfinished(self, group: ImageTask) -> set[str]:
+    def unfinished(self, task: ImageTask) -> set[str]:
         """The sessions of a group to be played; those of a joint session are played together."""
-        done, keys = self.store.finished(self.job.rounds), group.keys
+        done, keys = self.store.finished(self.job.rounds), task.keys
         found = {key for key in keys if key not in done or self._lacks_masks(key)}
-        size = group.joint
+        size = task.joint
         for first in range(0, len(keys), size) if size > 1 and found else ():
             one = keys[first : first + size]
             found.update(() if found.isdisjoint(one) else one)
         return found
 
-    def missing(self, group: ImageTask) -> list[SessionSpec]:
+    def missing(self, task: ImageTask) -> list[SessionSpec]:
         """The units of a group that are to be played."""
-        keys = self.unfinished(group)
-        return [unit for unit in group.units if not keys.isdisjoint(unit.sessions)] if keys else []
+        keys = self.unfinished(task)
+        return [spec for spec in task.specs if not keys.isdisjoint(spec.sessions)] if keys else []
 
-    def play(self, hand: Executor, group: ImageTask, found: Callable[[int], object]) -> None:
+    def play(self, executor: Executor, task: ImageTask, found: Callable[[int], object]) -> None:
         """Have a hand play what is missing of a group, under its lease; `found` gets the number of these sessions.
 
         Raises:
             Busy: another run holds the group.
             Stopped: the hand was stopped.
         """
-        with locked(self.store.root / "locks" / group.lock_name) as lease:
-            units = self.missing(group)
-            found(sum(len(unit.sessions) for unit in units))
-            for damaged in filter(None, (self.store.bad_masks(key) for unit in units for key in unit.sessions)):
+        with locked(self.store.root / "locks" / task.lock_name) as lock:
+            specs = self.missing(task)
+            found(sum(len(spec.sessions) for spec in specs))
+            for damaged in filter(None, (self.store.bad_masks(key) for spec in specs for key in spec.sessions)):
                 self.reporter.say(damaged)
-            if lease.attempts >= ATTEMPTS:
-                problem = f"{several(lease.attempts, 'run')} in a row died or were ended while they played this image"
-                self.writer.take(failed(units, Failure("error", problem)))
-            elif units:
+            if lock.attempts >= ATTEMPTS:
+                problem = f"{several(lock.attempts, 'run')} in a row died or were ended while they played this image"
+                self.writer.take(failed(specs, Failure("error", problem)))
+            elif specs:
                 try:
-                    self._share(hand, group, units, partial(self._take, lease))
+                    self._share(executor, task, specs, partial(self._take, lock))
                 except (Stopped, KeyboardInterrupt):
                     if self._ended():
-                        lease.ended()
+                        lock.ended()
                     raise
 
     def _lacks_masks(self, session: str) -> bool:
         return self.job.save_masks and not self.store.has_masks(session)
 
-    def _take(self, lease: Lock, part: ResultBatch) -> None:
+    def _take(self, lock: Lock, part: ResultBatch) -> None:
         self.writer.take(part)
         if part.rows:  # none of a wave that was cut off
-            lease.progressed()
+            lock.progressed()

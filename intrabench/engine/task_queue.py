@@ -40,22 +40,22 @@ class TaskQueue:
         self._pools: list[SharedTask] = []
         self._cases, self._preparing, self._stopped = deque(cases), 0, False
 
-    def add(self, group: ImageTask) -> None:
+    def add(self, task: ImageTask) -> None:
         """A group that can be played now."""
         with self._changed:
-            self._groups[group.runner].append(group)
+            self._groups[task.runner].append(task)
             self._changed.notify_all()  # not each that waits would take it
 
-    def later(self, group: ImageTask) -> bool:
+    def later(self, task: ImageTask) -> bool:
         """A group that another run holds. Returns whether nothing else is left to be handed out."""
         with self._changed:
-            self._held.append((time.monotonic() + PAUSE_SECONDS, group))
+            self._held.append((time.monotonic() + PAUSE_SECONDS, task))
             return not (self._cases or self._preparing or any(self._groups.values()))
 
-    def offer(self, pool: SharedTask) -> None:
+    def offer(self, shared: SharedTask) -> None:
         """A group that is being played, and that hands without a group of their own may help with."""
         with self._changed:
-            self._pools = [one for one in self._pools if one] + [pool]
+            self._pools = [one for one in self._pools if one] + [shared]
             self._changed.notify_all()
 
     def next(self, runner: ModelRunner | None) -> ImageTask | SharedTask | None:
@@ -78,7 +78,7 @@ class TaskQueue:
             return None
 
     @property
-    def groups(self) -> int:
+    def tasks(self) -> int:
         """How many groups could be played now, but nobody does."""
         with self._changed:
             return sum(map(len, self._groups.values()))
@@ -112,13 +112,13 @@ class TaskQueue:
 
     def _own(self, runner: ModelRunner | None) -> ImageTask | None:
         """The next group of a model."""
-        groups = self._groups.get(runner) if runner else None
-        return groups.popleft() if groups else None
+        tasks = self._groups.get(runner) if runner else None
+        return tasks.popleft() if tasks else None
 
     def _other(self) -> ImageTask | SharedTask | None:
         """The next group of any model; else one that another run may have left, or one to help with."""
-        if groups := next((one for one in self._groups.values() if one), None):
-            return groups.popleft()
+        if tasks := next((one for one in self._groups.values() if one), None):
+            return tasks.popleft()
         if self._held and self._held[0][0] <= time.monotonic():
             return self._held.popleft()[1]
-        return next((pool for pool in self._pools if pool), None)
+        return next((shared for shared in self._pools if shared), None)

@@ -27,14 +27,14 @@ class WriteBuffer:
     broken: whether it was broken at the last look.
     """
 
-    def __init__(self, keep: Keep, seal: IntegrityCheck) -> None:
-        self.seal, self.broken, self._keep = seal, False, keep
+    def __init__(self, keep: Keep, integrity: IntegrityCheck) -> None:
+        self.integrity, self.broken, self._keep = integrity, False, keep
         self._waves: list[SessionBatch] = []
         self._looked = time.perf_counter()
 
-    def add(self, wave: SessionBatch) -> None:
+    def add(self, batch: SessionBatch) -> None:
         """Hold a wave."""
-        self._waves.append(wave)
+        self._waves.append(batch)
 
     @property
     def empty(self) -> bool:
@@ -45,9 +45,9 @@ class WriteBuffer:
     def unscored(self) -> Sequence[SessionSpec]:
         """Units whose scores are not known yet."""
         return [
-            unit
-            for wave in self._waves
-            for unit, own in zip(wave.units, wave.sessions, strict=True)
+            spec
+            for batch in self._waves
+            for spec, own in zip(batch.specs, batch.sessions, strict=True)
             if not all(session.scored() for session in own)
         ]
 
@@ -57,40 +57,40 @@ class WriteBuffer:
         Waves without scores are held until the next time; if no wave has them, it waits for them for as small a share.
         """
         passed = time.perf_counter() - self._looked
-        if passed <= max(self.seal.seconds / SHARE, LEAST_SECONDS):
+        if passed <= max(self.integrity.seconds / SHARE, LEAST_SECONDS):
             return []
         return self._settle(self._scored_within(0.0) or self._scored_within(SHARE * passed))
 
     def _scored_within(self, seconds: float) -> int:
         """How many waves, from the first on, have all their scores after waiting for so long at most."""
         until = time.perf_counter() + seconds
-        return len(list(takewhile(lambda wave: _scored(wave, until), self._waves)))
+        return len(list(takewhile(lambda batch: _scored(batch, until), self._waves)))
 
     def settle(self) -> Sequence[SessionSpec]:
         """Look at the seal, and write what is held as one part.
 
         If it is broken, nothing is written; the units that were held are returned, because they do not count.
         """
-        for wave in self._waves:
-            _scored(wave, None)
+        for batch in self._waves:
+            _scored(batch, None)
         return self._settle(len(self._waves))
 
     def _settle(self, count: int) -> Sequence[SessionSpec]:
         """Settle the first waves; if the seal is broken, none counts."""
         if not count:
             return []
-        self.broken = self.seal.broken
+        self.broken = self.integrity.broken
         if self.broken:
             count = len(self._waves)
         ready, self._waves = self._waves[:count], self._waves[count:]
         if self.broken:
-            return [unit for wave in ready for unit in wave.units]
+            return [spec for batch in ready for spec in batch.specs]
         self._keep(ready)
         self._looked = time.perf_counter()
         return []
 
 
-def _scored(wave: SessionBatch, until: float | None) -> bool:
+def _scored(batch: SessionBatch, until: float | None) -> bool:
     """Whether all scores of a wave are known, after waiting for them until then; None: as long as it takes."""
-    sessions = [session for own in wave.sessions for session in own]
+    sessions = [session for own in batch.sessions for session in own]
     return all(session.scored(None if until is None else until - time.perf_counter()) for session in sessions)

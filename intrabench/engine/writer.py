@@ -70,7 +70,7 @@ class ResultWriter:
 
     def mended(self, whole: Sequence[SessionSpec]) -> None:
         """Revoke the stored failures of these whole cases, which could be prepared this time."""
-        self._write([row for unit in whole for row in bare_rows(unit, "not_applicable", "mended", dice=None)])
+        self._write([row for spec in whole for row in bare_rows(spec, "not_applicable", "mended", dice=None)])
 
     def renewed(self, patients: Mapping[tuple[str, str], str]) -> None:
         """Write sessions of this run again that others have replaced since, as after an edit that was undone.

@@ -21,8 +21,8 @@ from intrabench.play.session import Session
 
 T = TypeVar("T")
 WAVE_SECONDS = 30.0
-LARGEST_WAVE = 64
-LAST_WAVE = 8
+LARGEST_BATCH = 64
+LAST_BATCH = 8
 """The scores of the last wave are measured while nobody is answered, so it has at most so many sessions."""
 GROWTH = 3.0
 
@@ -149,12 +149,12 @@ def _checked(answer: Answer | Failure, method: str, started: float) -> Answer | 
         return failure_of(error, started)
 
 
-def waves(
+def batches(
     items: Sequence[T],
     costs: Sequence[float],
     clock: Callable[[], float] = time.perf_counter,
     fullness: Callable[[], float] = lambda: 0.0,
-    last: int = LAST_WAVE,
+    last: int = LAST_BATCH,
 ) -> Iterator[Sequence[T]]:
     """Split items, in order, into waves of about half a minute each, estimated from the time of earlier waves.
 
@@ -169,7 +169,7 @@ def waves(
         allowed = min(allowed, 1 / filled) if filled else allowed
         stop, cost = position + 1, costs[position]
         left = len(items) - position
-        most = min(LARGEST_WAVE, left, max(left // 2, last))
+        most = min(LARGEST_BATCH, left, max(left // 2, last))
         while stop < position + most and cost + costs[stop] <= allowed:
             cost += costs[stop]
             stop += 1

@@ -26,10 +26,10 @@ FATAL = ("segv", "exit", "sysexit", "memory", "loop", "leak")
 FEW = ("segv", "sysexit", "memory", "loop")  # test_getting.py has the others
 
 
-def allowed(dog: Timeout) -> float:
+def allowed(timeout: Timeout) -> float:
     """Long, but little for the case that never ends, so that nobody waits for that."""
     begun = Path("loaded").read_text().splitlines() if Path("loaded").exists() else []
-    return 2.0 if dog.phase == "preparing" and begun[-1:] and begun[-1].startswith("loop ") else 3600.0
+    return 2.0 if timeout.phase == "preparing" and begun[-1:] and begun[-1].startswith("loop ") else 3600.0
 
 
 @pytest.mark.parametrize("fatal", [FEW, pytest.param(FATAL, marks=pytest.mark.slow)], ids=["few", "all"])

@@ -168,23 +168,23 @@ def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() ->
         Client(made) as client,
         ThreadPoolExecutor() as threads,
     ):
-        fleet = DaskCluster(client, run, SimpleNamespace(job=None))  # type: ignore[arg-type]
-        fleet.wait()
-        (first,) = fleet.seats
+        cluster = DaskCluster(client, run, SimpleNamespace(job=None))  # type: ignore[arg-type]
+        cluster.wait()
+        (first,) = cluster.seats
         try:
-            outcome = threads.submit(fleet.hands[0]._done, waiting, TaskMessage(0, "case"), "play", "case", 1)
+            outcome = threads.submit(cluster.executors[0]._done, waiting, TaskMessage(0, "case"), "play", "case", 1)
             assert BEGUN.acquire(timeout=20)
             client.retire_workers([first], close_workers=True, remove=True)
             until = time.monotonic() + 30
             while not BEGUN.acquire(timeout=0.05):
-                assert time.monotonic() < until, f"nobody goes on: {set(fleet.seats)}"
-                fleet._looked = 0.0
-                fleet.more()
+                assert time.monotonic() < until, f"nobody goes on: {set(cluster.seats)}"
+                cluster._looked = 0.0
+                cluster.more()
         finally:
             END.set()
-            fleet.stopped_at = fleet.stopped_at or time.monotonic() - 60
+            cluster.stopped_at = cluster.stopped_at or time.monotonic() - 60
         assert outcome.result(60).missing == 17
-        assert first not in fleet.seats
+        assert first not in cluster.seats
 
 
 def test_what_workers_lack_is_said() -> None:
@@ -343,8 +343,8 @@ def test_notices_of_workers_do_not_flood_the_scheduler() -> None:
         def log_event(self, topic: str, message: list[str]) -> None:
             self.sent.append([topic, *message])
 
-    teller = DaskReporter(Worker(), "run")
+    reporter = DaskReporter(Worker(), "run")
     for slice in range(100):
-        teller.doing("1", f"encoding slice {slice}")
-    teller.doing("1", "")
+        reporter.doing("1", f"encoding slice {slice}")
+    reporter.doing("1", "")
     assert [one[3] for one in Worker.sent] == ["encoding slice 0", ""]

@@ -154,21 +154,21 @@ def test_a_scheduler_that_is_gone_tells_of_no_workers() -> None:
 
 
 @pytest.fixture
-def fleet() -> DaskCluster:
+def cluster() -> DaskCluster:
     """A fleet whose client does nothing."""
     runner = SimpleNamespace(model=SimpleNamespace(short_spec="m"))
     job = SimpleNamespace(datasets=[SimpleNamespace(short_spec="d")], runners=[runner])
-    setup = SimpleNamespace(run="r", needs=("3", "1", "", []))
-    return DaskCluster(Client(), setup, SimpleNamespace(job=job))  # type: ignore[arg-type]
+    payload = SimpleNamespace(run="r", needs=("3", "1", "", []))
+    return DaskCluster(Client(), payload, SimpleNamespace(job=job))  # type: ignore[arg-type]
 
 
-def hand(fleet: DaskCluster, *coming: Exception | TaskResult, begins: bool) -> DaskExecutor:
+def make_executor(cluster: DaskCluster, *coming: Exception | TaskResult, begins: bool) -> DaskExecutor:
     """A hand to whose task this happens, once or more often for the last. begins: the task was begun before."""
-    far, left = DaskExecutor(fleet), list(coming)
+    far, left = DaskExecutor(cluster), list(coming)
 
     def asked(function: Any, task: TaskMessage, key: tuple[str, str, str], priority: int) -> TaskResult:
         if begins:
-            fleet._hear((0.0, ["started", key[2]]))
+            cluster._hear((0.0, ["started", key[2]]))
         found = left.pop(0) if len(left) > 1 else left[0]
         if isinstance(found, Exception):
             raise found
@@ -182,46 +182,46 @@ def done(far: DaskExecutor) -> TaskResult:
     return far._done(lambda: TaskResult(), TASK, "play", "case", 1)
 
 
-def test_workers_that_die_before_they_begin_end_the_run(fleet: DaskCluster) -> None:
+def test_workers_that_die_before_they_begin_end_the_run(cluster: DaskCluster) -> None:
     with pytest.raises(
         IntraBenchError, match=r"^Dask workers died 3 times in a row before they began a task; what they"
     ):
-        done(hand(fleet, Left(), begins=False))
+        done(make_executor(cluster, Left(), begins=False))
 
 
-def test_workers_that_die_while_others_play_do_not_end_the_run(fleet: DaskCluster) -> None:
-    fleet.started["another"] = 1
+def test_workers_that_die_while_others_play_do_not_end_the_run(cluster: DaskCluster) -> None:
+    cluster.started["another"] = 1
     end = TaskResult(missing=17)
-    assert done(hand(fleet, *[Left()] * 9, end, begins=False)).missing == 17
+    assert done(make_executor(cluster, *[Left()] * 9, end, begins=False)).missing == 17
 
 
-def test_a_case_whose_preparation_kills_workers_is_lost(fleet: DaskCluster) -> None:
+def test_a_case_whose_preparation_kills_workers_is_lost(cluster: DaskCluster) -> None:
     """Also if it is code of the data set that runs in the Dask worker itself."""
-    found = hand(fleet, Left(), begins=True).prepare(fleet.job.datasets[0], "case")
+    found = make_executor(cluster, Left(), begins=True).prepare(cluster.job.datasets[0], "case")
     assert isinstance(found, Failure)
     assert found.message == "3 Dask workers died of this image"
 
 
-def test_a_connection_that_is_lost_for_a_moment_is_no_death(fleet: DaskCluster) -> None:
-    assert done(hand(fleet, *[Lost()] * 2 * DEATHS, TaskResult(missing=17), begins=True)).missing == 17
-    assert not fleet.deaths
+def test_a_connection_that_is_lost_for_a_moment_is_no_death(cluster: DaskCluster) -> None:
+    assert done(make_executor(cluster, *[Lost()] * 2 * DEATHS, TaskResult(missing=17), begins=True)).missing == 17
+    assert not cluster.deaths
 
 
-def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(fleet: DaskCluster, pauses: list[float]) -> None:
+def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(cluster: DaskCluster, pauses: list[float]) -> None:
     with pytest.raises(
         Unfinished, match=r"^a Dask worker has ended this run but stays; restart the workers, and the sa"
     ):
-        done(hand(fleet, TaskResult(stopped=True), begins=False))
+        done(make_executor(cluster, TaskResult(stopped=True), begins=False))
     assert sum(pauses) == 60
 
 
 @pytest.mark.parametrize("begun", [False, True])
 def test_what_waits_at_a_paused_worker_goes_to_another(
-    fleet: DaskCluster, begun: bool, monkeypatch: pytest.MonkeyPatch
+    cluster: DaskCluster, begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not what it has begun, which it finishes."""
     monkeypatch.setattr(executor, "POLL_SECONDS", 0.01)
-    fleet.seats["b"], fleet.started["name"] = Counter(), int(begun)
+    cluster.seats["b"], cluster.started["name"] = Counter(), int(begun)
     looked = list[object]()
 
     class Waiting:
@@ -245,23 +245,23 @@ def test_what_waits_at_a_paused_worker_goes_to_another(
             future.call(future)
         return "a"
 
-    fleet.whereabouts = whereabouts  # type: ignore[method-assign]
+    cluster.whereabouts = whereabouts  # type: ignore[method-assign]
     if begun:
-        assert DaskExecutor(fleet)._result(future, "name", "a").missing == 17
+        assert DaskExecutor(cluster)._result(future, "name", "a").missing == 17
     else:
         with pytest.raises(Left):
-            DaskExecutor(fleet)._result(future, "name", "a")
+            DaskExecutor(cluster)._result(future, "name", "a")
     assert future.cancelled is not begun
 
 
-def test_what_waits_at_a_worker_that_never_answers_goes_to_another(fleet: DaskCluster) -> None:
+def test_what_waits_at_a_worker_that_never_answers_goes_to_another(cluster: DaskCluster) -> None:
     future, places = SimpleNamespace(key=("play", "case", "name")), iter(["b", "a"])
-    fleet.seats["a"], fleet.started["name"] = Counter(), 0
-    fleet.whereabouts = lambda key: next(places)  # type: ignore[method-assign]
-    assert not DaskExecutor(fleet)._strayed(future, "name", "a"), "all have answered"
-    fleet.arrivals._asked["b"] = Asked()
-    assert DaskExecutor(fleet)._strayed(future, "name", "a"), "it is at b"
-    assert not DaskExecutor(fleet)._strayed(future, "name", "a"), "it is at a"
+    cluster.seats["a"], cluster.started["name"] = Counter(), 0
+    cluster.whereabouts = lambda key: next(places)  # type: ignore[method-assign]
+    assert not DaskExecutor(cluster)._strayed(future, "name", "a"), "all have answered"
+    cluster.discovery._asked["b"] = Asked()
+    assert DaskExecutor(cluster)._strayed(future, "name", "a"), "it is at b"
+    assert not DaskExecutor(cluster)._strayed(future, "name", "a"), "it is at a"
 
 
 @pytest.fixture
@@ -295,7 +295,7 @@ def test_the_end_of_a_run_ends_what_a_worker_still_does(post: DaskWorker, monkey
         return TaskResult(stopped=end.is_set())
 
     monkeypatch.setattr(post, "_played", play)
-    monkeypatch.setattr(post.hand, "stop", end.set)
+    monkeypatch.setattr(post.make_executor, "stop", end.set)
     thread = Thread(target=post.play, args=(TASK, "one"))
     thread.start()
     assert begun.wait(10)

@@ -23,7 +23,7 @@ def made(**options: object) -> Job:
     return make_run(chosen({"dataset": "phantom:scans=2", "seed": [0, 7], **options}))
 
 
-def units(job: Job, info: TargetInfo | None = INFO) -> list[SessionSpec]:
+def specs(job: Job, info: TargetInfo | None = INFO) -> list[SessionSpec]:
     more = job.strict, tuple(one.id for one in job.metrics)
     return [
         SessionSpec(
@@ -47,12 +47,12 @@ def units(job: Job, info: TargetInfo | None = INFO) -> list[SessionSpec]:
     ]
 
 
-def as_ever(unit: SessionSpec) -> str:
+def as_ever(spec: SessionSpec) -> str:
     """The key by its definition."""
-    target = [unit.targets[0].id, unit.targets[0].content_hash] if unit.targets else WHOLE_CASE
-    parts: list[object] = [CONTRACT, unit.protocol.id, unit.protocol.stop.spec, unit.runner.identity]
-    parts += [unit.prompter.spec, version_of(unit.prompter), unit.dataset.spec, version_of(unit.dataset)]
-    parts += [unit.case, unit.image_hash, unit.modality, target, unit.seed, unit.strict, sorted(unit.metrics)]
+    target = [spec.targets[0].id, spec.targets[0].content_hash] if spec.targets else WHOLE_CASE
+    parts: list[object] = [CONTRACT, spec.protocol.id, spec.protocol.stop.spec, spec.runner.identity]
+    parts += [spec.prompter.spec, version_of(spec.prompter), spec.dataset.spec, version_of(spec.dataset)]
+    parts += [spec.case, spec.image_hash, spec.modality, target, spec.seed, spec.strict, sorted(spec.metrics)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
 
@@ -66,9 +66,9 @@ def as_ever(unit: SessionSpec) -> str:
     ],
 )
 def test_keys_are_hashes_of_the_same_bytes_as_ever(options: dict[str, object], info: TargetInfo | None) -> None:
-    found = units(made(**options), info)
-    assert [unit.key for unit in found] == [as_ever(unit) for unit in found]
-    assert len({unit.key for unit in found}) == len(found) >= 4
+    found = specs(made(**options), info)
+    assert [spec.key for spec in found] == [as_ever(spec) for spec in found]
+    assert len({spec.key for spec in found}) == len(found) >= 4
 
 
 @pytest.mark.parametrize("targets", ["", "blob.2"])
@@ -80,14 +80,14 @@ def test_keys_without_units_are_those_of_units(data: Path, targets: str) -> None
     for one in (None, index):
         for runner in job.runners:
             found = job.keys(dataset, "case-1", runner, one)
-            assert found == [unit.key for unit in job.units(dataset, "case-1", runner, one)]
+            assert found == [spec.key for spec in job.specs(dataset, "case-1", runner, one)]
     assert len(found) == 2 * 2 * (1 if targets else len(index.targets))
 
 
 def test_keys_of_today() -> None:
     """If these change on purpose, `CONTRACT` or the version of a component has changed, too."""
-    found = units(made(model="box_fill", prompter="box_slice"))
-    assert [unit.key for unit in found] == GOLDEN
+    found = specs(made(model="box_fill", prompter="box_slice"))
+    assert [spec.key for spec in found] == GOLDEN
 
 
 def test_what_units_share_is_written_out_once(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_units_share_is_written_out_once(monkeypatch: pytest.MonkeyPatch, d
     cls = type(job.prompters[0])
     spec = cls.spec.fget  # type: ignore[attr-defined]
     monkeypatch.setattr(cls, "spec", property(lambda self: asked.append(1) or spec(self)))
-    assert len({unit.key for unit in units(job)}) == 4
+    assert len({spec.key for spec in specs(job)}) == 4
     assert len(asked) == 1
 
 

@@ -49,8 +49,8 @@ def names(made: list[Placement]) -> list[str]:
         ([], 5, 5),
     ],
 )
-def test_auto_is_one_for_the_cores_that_the_models_need(runners: list[ModelRunner], groups: int, number: int) -> None:
-    made = worker_placements("auto", runners, groups)
+def test_auto_is_one_for_the_cores_that_the_models_need(runners: list[ModelRunner], tasks: int, number: int) -> None:
+    made = worker_placements("auto", runners, tasks)
     assert names(made) == [str(place + 1) for place in range(number)]
     threads = {} if number == 1 else dict.fromkeys(THREADS, str(8 // number))
     assert [place.environment for place in made] == [threads] * number

@@ -50,7 +50,7 @@ def test_sessions_that_another_run_finishes_meanwhile_are_counted_and_not_played
 
     def unfinished(self: TaskLocks, keys: Sequence[str]) -> set[str]:
         found = real(self, keys)
-        if self is work.desk:
+        if self is work.locks:
             looked.append(len(found))
             if len(looked) == 1:  # of the plan; then another run takes the lease before this one
                 execute(one_target, folder, Silent())

@@ -112,9 +112,9 @@ def test_a_run_says_what_each_worker_does(workers: int, names: set[str]) -> None
     said = [what for _, what in reporter.done if what]
     assert said[0] == f"converting: {title}"
     assert said[1] == f"opening the image: {title}, box_fill"
-    waves = [re.fullmatch(rf"playing (\d) sessions?: {re.escape(title)}, box_fill", what) for what in said[2:-2]]
-    assert sum(int(wave[1]) for wave in waves if wave) == 4  # how many there are in a wave depends on their time
-    assert None not in waves
+    batches = [re.fullmatch(rf"playing (\d) sessions?: {re.escape(title)}, box_fill", what) for what in said[2:-2]]
+    assert sum(int(batch[1]) for batch in batches if batch) == 4  # how many there are in a wave depends on their time
+    assert None not in batches
     assert said[-2] == f"scoring and storing the last sessions: {title}, box_fill"
     assert said[-1] == f"closing the image: {title}, box_fill"
     assert {worker for worker, _ in reporter.done} == names

@@ -17,35 +17,35 @@ Units: Any = list
 
 
 @given(st.integers(1, 100), st.integers(1, 9))
-def test_each_unit_is_handed_out_once_and_all_hands_get_some(number: int, hands: int) -> None:
-    pool = SharedTask(None, Units(range(number)), print, hands)  # type: ignore[arg-type]
+def test_each_unit_is_handed_out_once_and_all_hands_get_some(number: int, executors: int) -> None:
+    shared = SharedTask(None, Units(range(number)), print, executors)  # type: ignore[arg-type]
     found: list[Any] = []
-    while portion := pool.portion():
+    while portion := shared.portion():
         found.append(portion)
-        pool.played()
-    pool.wait()
-    assert [unit for portion in found for unit in portion] == list(range(number))
-    assert len(found) >= min(hands, number)
-    assert (len(found) == 1) >= (hands == 1)
-    assert not pool
+        shared.played()
+    shared.wait()
+    assert [spec for portion in found for spec in portion] == list(range(number))
+    assert len(found) >= min(executors, number)
+    assert (len(found) == 1) >= (executors == 1)
+    assert not shared
 
 
 def test_portions_are_large_until_others_have_nothing_else_to_do() -> None:
     busy = [True, True, False, False]
-    pool = SharedTask(None, Units(range(2 * WHOLE + 20)), print, 2, lambda: busy.pop(0))  # type: ignore[arg-type]
-    sizes = [len(pool.portion()) for _ in range(4)]
+    shared = SharedTask(None, Units(range(2 * WHOLE + 20)), print, 2, lambda: busy.pop(0))  # type: ignore[arg-type]
+    sizes = [len(shared.portion()) for _ in range(4)]
     assert sizes == [WHOLE, WHOLE, 19, 1]
 
 
 def test_the_owner_waits_for_those_who_help() -> None:
-    pool = SharedTask(None, Units(range(2)), print, 2)  # type: ignore[arg-type]
-    assert pool.portion() == [0]
-    assert pool.portion() == [1]
+    shared = SharedTask(None, Units(range(2)), print, 2)  # type: ignore[arg-type]
+    assert shared.portion() == [0]
+    assert shared.portion() == [1]
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(pool.wait)
-        pool.played()
+        waiting = threads.submit(shared.wait)
+        shared.played()
         assert not waiting.done()
-        pool.played()
+        shared.played()
         assert waiting.result(10) is None
 
 
@@ -56,9 +56,9 @@ def test_a_single_image_is_shared_by_two_workers_unless_it_is_encoded(
 
     real, played = ProcessExecutor.play, list[tuple[str, int]]()
 
-    def play(self: ProcessExecutor, group: Any, units: Any, take: Any) -> None:
-        played.append((self.name, len(units)))
-        real(self, group, units, take)
+    def play(self: ProcessExecutor, task: Any, specs: Any, take: Any) -> None:
+        played.append((self.name, len(specs)))
+        real(self, task, specs, take)
 
     monkeypatch.setattr(ProcessExecutor, "play", play)
     shared = intrabench.run("box_fill", "box_volume", MANY, workers=2)

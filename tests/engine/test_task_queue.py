@@ -25,14 +25,14 @@ A, B = ModelRunner(Network()), ModelRunner(Network())
 LIGHT = ModelRunner(BoxFill())
 
 
-def group(runner: ModelRunner, case: str) -> Any:
+def task(runner: ModelRunner, case: str) -> Any:
     return SimpleNamespace(runner=runner, case=case)
 
 
 def ready(made: TaskQueue, case: str) -> None:
     """A case is prepared: it has a group of each model."""
     for runner in (A, B, LIGHT):
-        made.add(group(runner, case))
+        made.add(task(runner, case))
     made.prepared()
 
 
@@ -45,8 +45,8 @@ def of_two_cases() -> TaskQueue:
     return made
 
 
-def names(*groups: Any) -> list[tuple[ModelRunner, str]]:
-    return [(one.runner, one.case) for one in groups]
+def names(*tasks: Any) -> list[tuple[ModelRunner, str]]:
+    return [(one.runner, one.case) for one in tasks]
 
 
 def test_a_hand_that_has_loaded_a_network_waits_for_its_next_case() -> None:
@@ -75,7 +75,7 @@ def test_it_waits_a_little_where_another_model_takes_a_fresh_process(monkeypatch
     for apart, least in ((True, 0.2), (False, 0.0)):
         made = TaskQueue([A, LIGHT], [(None, "1")], apart=apart)  # type: ignore[list-item]
         made.case()
-        made.add(group(A, "1"))
+        made.add(task(A, "1"))
         began = time.monotonic()
         assert names(made.next(LIGHT)) == [(A, "1")]
         assert least <= time.monotonic() - began < least + 5
@@ -94,7 +94,7 @@ def test_one_that_waits_does_not_take_the_call_of_another() -> None:
     with ThreadPoolExecutor(2) as threads:
         patient, idle = threads.submit(made.next, A), threads.submit(made.next, None)
         time.sleep(0.1)
-        made.add(group(B, "extra"))
+        made.add(task(B, "extra"))
         assert names(idle.result(5)) == [(B, "extra")]
         made.stop()
         assert patient.result(5) is None

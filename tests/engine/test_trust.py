@@ -255,8 +255,8 @@ def test_a_lock_that_is_none_is_named_and_nothing_is_written_through_it(say: Say
     assert say(*run, "--out", "out").code == 0
     job = make_run(Options(model=["box_fill"], prompter=["box_slice"], dataset=[run[-1]]))
     ((dataset, case),) = job.selected()
-    (group,) = Plan(job).groups(dataset, case, cases.prepare(dataset, case))
-    lock = Path("out/locks") / group.lock_name
+    (task,) = Plan(job).tasks(dataset, case, cases.prepare(dataset, case))
+    lock = Path("out/locks") / task.lock_name
     Path("precious").write_text("kept")
     lock.symlink_to(Path("precious").resolve()) if what == "link" else lock.mkdir()
     for part in Path("out/rows").iterdir():

@@ -246,10 +246,10 @@ def test_the_seal_is_broken_by_any_change() -> None:
         target = replace(make_target(volume.array > 30), ignore=Mask.of(volume.array > 58))
         return volume, target, IntegrityCheck(volume, [target])
 
-    volume, target, seal = fresh()
+    volume, target, integrity = fresh()
     assert volume.is_ct is not None  # remembers what it computed
     assert target.mask.coordinates().any()
-    assert not seal.broken
+    assert not integrity.broken
     changes: list[Callable[[Volume, Target], object]] = [
         lambda volume, target: torch.from_numpy(volume.array).copy_(torch.from_numpy(volume.array).flip(0)),
         lambda volume, target: past_numpy(volume.affine),
@@ -265,14 +265,14 @@ def test_the_seal_is_broken_by_any_change() -> None:
         lambda volume, target: object.__setattr__(target, "siblings", ("x",)),
     ]
     for number, change in enumerate(changes):
-        volume, target, seal = fresh()
+        volume, target, integrity = fresh()
         change(volume, target)
-        assert seal.broken, number
+        assert integrity.broken, number
 
 
 def test_the_seal_sees_changes_anywhere_in_a_large_scan() -> None:
     volume = Volume.from_canonical(np.random.default_rng(0).integers(-1000, 1000, (5, 81, 123), dtype=np.int16))
-    seal, scan = IntegrityCheck(volume), torch.from_numpy(volume.array)
+    integrity, scan = IntegrityCheck(volume), torch.from_numpy(volume.array)
     assert volume.array.nbytes > 2 * 8 * CHUNK  # summed chunks and a rest
     before = scan.clone()
     changes: list[Callable[[torch.Tensor], object]] = [
@@ -286,6 +286,6 @@ def test_the_seal_sees_changes_anywhere_in_a_large_scan() -> None:
     ]
     for number, change in enumerate(changes):
         change(scan)
-        assert seal.broken, number
+        assert integrity.broken, number
         scan.copy_(before)
-        assert not seal.broken
+        assert not integrity.broken

@@ -13,7 +13,7 @@ import intrabench
 from intrabench.errors import WrongType
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked
-from intrabench.play.lockstep import LARGEST_WAVE, LAST_WAVE, play, waves
+from intrabench.play.lockstep import LARGEST_BATCH, LAST_BATCH, batches, play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.box_slice import BoxSlice
@@ -341,10 +341,10 @@ def test_masks_are_kept_on_request(ball: np.ndarray) -> None:
     assert [mask.voxels for mask in found.masks] == [1, 2]
 
 
-def sizes(weights: list[float], seconds: list[float], last: int = LAST_WAVE) -> list[int]:
+def sizes(weights: list[float], seconds: list[float], last: int = LAST_BATCH) -> list[int]:
     """Sizes of the waves of items that weigh and take so much."""
     now, found = [0.0], []
-    for wave in waves(range(len(weights)), weights, clock=lambda: now[0], last=last):
+    for wave in batches(range(len(weights)), weights, clock=lambda: now[0], last=last):
         found.append(len(wave))
         now[0] += sum(seconds[item] for item in wave)
     return found
@@ -358,16 +358,16 @@ def test_waves_learn_from_the_time_they_take() -> None:
 
 def test_the_last_waves_are_small() -> None:
     assert sizes([10.0] * 200, [0.01] * 200) == [1, 3, 9, 27, 64, 48, 24, 12, 8, 4]
-    assert sizes([10.0] * 200, [0.01] * 200, last=LARGEST_WAVE) == [1, 3, 9, 27, 64, 64, 32]
+    assert sizes([10.0] * 200, [0.01] * 200, last=LARGEST_BATCH) == [1, 3, 9, 27, 64, 64, 32]
 
 
 def test_waves_hold_no_more_than_the_memory_for_sessions_has_room_for() -> None:
     found: list[int] = []
-    for wave in waves(range(60), [10.0] * 60, clock=lambda: 0.0, fullness=lambda: 0.12 * found[-1]):
+    for wave in batches(range(60), [10.0] * 60, clock=lambda: 0.0, fullness=lambda: 0.12 * found[-1]):
         found.append(len(wave))
     assert found == [1, 3, 8, 8, 8, 8, 8, 8, 8]
     alone: list[int] = []
-    for wave in waves(range(3), [10.0] * 3, clock=lambda: 0.0, fullness=lambda: 5.0):
+    for wave in batches(range(3), [10.0] * 3, clock=lambda: 0.0, fullness=lambda: 5.0):
         alone.append(len(wave))
     assert alone == [1, 1, 1]  # a session is never too large
 

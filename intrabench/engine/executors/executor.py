@@ -1,4 +1,4 @@
-"""Who does the work: this process (`InProcessExecutor`) or a process that it supervises (`intrabench.engine.executors.process`)."""
+"""Who does the work: this process (`InProcessExecutor`) or one that it supervises (`ProcessExecutor`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Executor(Protocol):
     def runner(self) -> ModelRunner | None:
         """The model of the last group, which it may have loaded."""
 
-    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
+    def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
 
         Raises:
@@ -55,7 +55,7 @@ class Executor(Protocol):
 class TaskHandler(Protocol):
     """Where groups are played: `intrabench.engine.task_locks.TaskLocks`, or something that hands them on to one."""
 
-    def play(self, hand: Any, group: ImageTask, found: Callable[[int], object]) -> None:
+    def play(self, executor: Any, task: ImageTask, found: Callable[[int], object]) -> None:
         """Have a hand play what is missing of a group; `found` gets the number of these sessions.
 
         Raises:
@@ -68,14 +68,14 @@ class TaskHandler(Protocol):
 class Executors:
     """Those who play, and those who prepare cases.
 
-    here: it is the same one, in this process. desk: where they play, if not at the desk of this process. more: players
+    here: it is the same one, in this process. locks: where they play, if not at the desk of this process. more: players
     that have come since it was last asked.
     """
 
     players: Sequence[Executor]
     preparers: Sequence[Executor]
     here: bool = False
-    desk: TaskHandler | None = None
+    locks: TaskHandler | None = None
     more: Callable[[], Sequence[Executor]] = tuple
 
 
@@ -90,14 +90,14 @@ class InProcessExecutor:
         self._take: Take | None = None
         self._player = Player(job, lambda part: self._take(part) if self._take else None, reporter.say)
 
-    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
+    def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         """Play the units of a group."""
         if self._note:
             self.reporter.note(self._note)
             self._note = ""
-        self.runner, self._take = group.runner, take
+        self.runner, self._take = task.runner, take
         with listen(self._tell):
-            self._player.play(group, units)
+            self._player.play(task, specs)
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Download and convert a case."""

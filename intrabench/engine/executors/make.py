@@ -38,15 +38,17 @@ def make_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
     if options.dask:
         from intrabench.engine.executors.dask.executor import make_dask_executors
 
-        with make_dask_executors(options, work) as hands:
-            yield hands
+        with make_dask_executors(options, work) as executors:
+            yield executors
         return
-    places = worker_placements(options.workers, work.job.runners, work.hands)
-    preparing = preparer_placements(work.agenda.cases)
+    places = worker_placements(options.workers, work.job.runners, work.executors)
+    preparing = preparer_placements(work.queue.cases)
     share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
-        hand = partial(_hand, stack, options, work.job, work.reporter)
-        yield Executors([hand(one, True, share) for one in places], [hand(one, False, rest) for one in preparing])
+        executor = partial(_hand, stack, options, work.job, work.reporter)
+        yield Executors(
+            [executor(one, True, share) for one in places], [executor(one, False, rest) for one in preparing]
+        )
 
 
 def _shared_by(job: Job, options: Options) -> str:
@@ -82,6 +84,6 @@ def _hand(
     memory_mb: float,
     option: str = "--workers",
 ) -> ProcessExecutor:
-    watched = WorkerProcess(place.name, options, reporter, place.environment, options.timeout, plays, memory_mb, option)
-    stack.callback(watched.close)
-    return ProcessExecutor(job, watched)
+    process = WorkerProcess(place.name, options, reporter, place.environment, options.timeout, plays, memory_mb, option)
+    stack.callback(process.close)
+    return ProcessExecutor(job, process)

@@ -63,7 +63,7 @@ def requested(wanted: str | int) -> int | None:
     return int(given)
 
 
-def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], groups: int) -> list[Placement]:
+def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], tasks: int) -> list[Placement]:
     """The places of the workers, none if the calling process plays by itself.
 
     ``auto``: one per GPU if a model computes on CUDA; else one per so many cores as the model needs that needs most,
@@ -77,7 +77,7 @@ def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], groups:
     if number is None:
         threads = max((runner.model.threads for runner in runners), default=1)
         number = max(1, min(len(cards) or cores() // threads, _fitting(runners)))
-    number = min(number, max(groups, 1))
+    number = min(number, max(tasks, 1))
     return [Placement(str(place + 1), _environment(place, number, cards)) for place in range(number)]
 
 

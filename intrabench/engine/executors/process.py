@@ -37,25 +37,25 @@ class ProcessExecutor:
         self.runner: ModelRunner | None = None
         self._only: ModelRunner | Dataset | None = None  # all that the process may still be used for
 
-    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
+    def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
 
         Raises:
             Stopped: it was stopped.
             IntraBenchError: the worker refuses the job.
         """
-        self.runner = group.runner
-        self._use_for(group.runner, self.job.shipped(group.dataset, group.runner))
-        trial = CrashBisection(group, units, take)
-        while trial.left:
+        self.runner = task.runner
+        self._use_for(task.runner, self.job.shipped(task.dataset, task.runner))
+        bisection = CrashBisection(task, specs, take)
+        while bisection.left:
             try:
-                self.worker.ask("play", {**self._numbers(group), **trial.waves()}, trial.take, trial.share)
-                trial.fail(list(trial.left), _changed("its code or data changed during the run"), of_data=True)
+                self.worker.ask("play", {**self._numbers(task), **bisection.batches()}, bisection.take, bisection.share)
+                bisection.fail(list(bisection.left), _changed("its code or data changed during the run"), of_data=True)
             except WorkerDeath as death:
-                self.worker.reporter.say(f"{group.title}: {death.message}")
-                trial.died(death)
+                self.worker.reporter.say(f"{task.title}: {death.message}")
+                bisection.died(death)
             except TaskFailed as error:  # the case cannot be read there
-                trial.fail(list(trial.left), error.failure, of_data=True)
+                bisection.fail(list(bisection.left), error.failure, of_data=True)
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Download and convert a case; if the process dies over it, once more in a fresh one.
@@ -106,10 +106,10 @@ class ProcessExecutor:
         """End the process."""
         self.worker.close()
 
-    def _numbers(self, group: ImageTask) -> dict[str, Any]:
+    def _numbers(self, task: ImageTask) -> dict[str, Any]:
         """The group as the worker knows it, which has made the same job."""
-        runner = self.job.runners.index(group.runner)
-        return {"dataset": self.job.datasets.index(group.dataset), "case": group.case, "runner": runner}
+        runner = self.job.runners.index(task.runner)
+        return {"dataset": self.job.datasets.index(task.dataset), "case": task.case, "runner": runner}
 
 
 def _changed(what: str) -> Failure:
@@ -122,9 +122,9 @@ class CrashBisection:
     left: units by their keys. suspects: waves as keys, with the part of the patience that each gets.
     """
 
-    def __init__(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
-        self.group, self.left, self._take = group, {unit.key: unit for unit in units}, take
-        self._unit_of = {key: unit.key for unit in units for key in unit.sessions}
+    def __init__(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
+        self.task, self.left, self._take = task, {spec.key: spec for spec in specs}, take
+        self._unit_of = {key: spec.key for spec in specs for key in spec.sessions}
         self._suspects: list[tuple[tuple[str, ...], float]] = []
 
     def take(self, part: ResultBatch) -> None:
@@ -138,34 +138,37 @@ class CrashBisection:
         if keys:
             self.take(failed([self.left[key] for key in keys], failure, of_data))
 
-    def waves(self) -> Mapping[str, Any]:
+    def batches(self) -> Mapping[str, Any]:
         """The keys of what is left, and apart from them those of suspects."""
-        suspects = [[key for key in wave if key in self.left] for wave, _ in self._suspects]
-        apart = {key for wave in suspects for key in wave}
-        return {"keys": [key for key in self.left if key not in apart], "suspects": [wave for wave in suspects if wave]}
+        suspects = [[key for key in batch if key in self.left] for batch, _ in self._suspects]
+        apart = {key for batch in suspects for key in batch}
+        return {
+            "keys": [key for key in self.left if key not in apart],
+            "suspects": [batch for batch in suspects if batch],
+        }
 
-    def share(self, wave: Sequence[str]) -> float:
-        """The part of the patience for a wave: a half of one that took too long gets half of its time."""
-        return next((share for suspects, share in self._suspects if set(wave) <= set(suspects)), 1.0)
+    def share(self, batch: Sequence[str]) -> float:
+        """The part of the patience for a batch: a half of one that took too long gets half of its time."""
+        return next((share for suspects, share in self._suspects if set(batch) <= set(suspects)), 1.0)
 
-    def _suspected(self, wave: Sequence[str]) -> bool:
-        return any(set(wave) <= set(suspects) for suspects, _ in self._suspects)
+    def _suspected(self, batch: Sequence[str]) -> bool:
+        return any(set(batch) <= set(suspects) for suspects, _ in self._suspects)
 
     def died(self, death: WorkerDeath) -> None:
         """The worker died: narrow down which session it was, or fail that one; after too many deaths fail the rest."""
-        wave = tuple(key for key in death.wave if key in self.left)
+        batch = tuple(key for key in death.batch if key in self.left)
         if not self.left:  # of closing the image, after all was stored
             return
-        again = death.status != "timeout" and not self._suspected(wave)  # it may have been the machine
-        if len(wave) > 1 or (wave and again):
-            share = self.share(wave)
+        again = death.status != "timeout" and not self._suspected(batch)  # it may have been the machine
+        if len(batch) > 1 or (batch and again):
+            share = self.share(batch)
             if death.status == "timeout":
                 share = max(share / 2, LEAST_SHARE)
-            self._suspects = [one for one in self._suspects if not set(wave) <= set(one[0])]
-            middle = len(wave) // 2
-            self._suspects += [(half, share) for half in (wave[:middle], wave[middle:]) if half]
+            self._suspects = [one for one in self._suspects if not set(batch) <= set(one[0])]
+            middle = len(batch) // 2
+            self._suspects += [(half, share) for half in (batch[:middle], batch[middle:]) if half]
             return
-        self.fail(wave, death.failure)
-        self.group.blame.died(death.failure, opening=not wave and death.status == "timeout")
-        if verdict := self.group.blame.verdict:
+        self.fail(batch, death.failure)
+        self.task.crashes.died(death.failure, opening=not batch and death.status == "timeout")
+        if verdict := self.task.crashes.verdict:
             self.fail(list(self.left), verdict)

@@ -30,7 +30,7 @@ class Timeout:
             self._spent.pop(phase, None)
         self.phase, self.what = phase, what
 
-    def wave(self, share: float = 1.0) -> None:
+    def batch(self, share: float = 1.0) -> None:
         """A wave begins or ends."""
         self._spent.pop("playing", None)
         self.share = share

@@ -117,10 +117,10 @@ class Worker:
         where, model = self.job.datasets[dataset], self.job.runners[runner]
         with foreign():
             index = cases.look(where, case)[0] or prepare(where, case, self.reporter)
-        group = ImageTask(self.job, where, case, model, index)
-        units = {unit.key: unit for unit in group.units}
-        waves = [[units[key] for key in wave if key in units] for wave in (keys, *suspects)]
-        self.player.play(group, waves[0], [wave for wave in waves[1:] if wave])
+        task = ImageTask(self.job, where, case, model, index)
+        specs = {spec.key: spec for spec in task.specs}
+        batches = [[specs[key] for key in batch if key in specs] for batch in (keys, *suspects)]
+        self.player.play(task, batches[0], [batch for batch in batches[1:] if batch])
 
     def prepare(self, dataset: int, case: str) -> None:
         """Download and convert a case."""

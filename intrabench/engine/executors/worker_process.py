@@ -30,11 +30,11 @@ STARTS = 3
 
 
 class WorkerDeath(Exception):
-    """The process died, or was ended because it took too much. wave: the sessions that it was playing."""
+    """The process died, or was ended because it took too much. batch: the sessions that it was playing."""
 
-    def __init__(self, status: FailureStatus, message: str, wave: Sequence[str]) -> None:
+    def __init__(self, status: FailureStatus, message: str, batch: Sequence[str]) -> None:
         super().__init__(message)
-        self.status, self.message, self.wave = status, message, wave
+        self.status, self.message, self.batch = status, message, batch
 
     @property
     def failure(self) -> Failure:
@@ -70,7 +70,7 @@ class WorkerProcess:
         option: str = "--workers",
     ) -> None:
         self.name, self.options, self.reporter = name, options, reporter
-        self.environment, self.dog = environment, Timeout(patience)
+        self.environment, self.timeout = environment, Timeout(patience)
         self.plays, self.memory_mb, self.option = plays, memory_mb, option
         self._process: ChildProcess | None = None
         self._stopping, self._stopped_at, self._looked, self._in_vain = False, 0.0, 0.0, 0
@@ -83,7 +83,7 @@ class WorkerProcess:
         kind: str,
         content: Mapping[str, Any],
         take: Take = lambda part: None,
-        share: Callable[[Sequence[str]], float] = lambda wave: 1.0,
+        share: Callable[[Sequence[str]], float] = lambda batch: 1.0,
     ) -> None:
         """Have the process do a task, and listen until it is done. share: the part of the patience that a wave gets.
 
@@ -146,7 +146,7 @@ class WorkerProcess:
                 raise IntraBenchError(
                     f"a worker process cannot be started ({error.strerror}); use fewer {self.option}, or 0"
                 ) from error
-        self.dog.begins("", "starting a worker")
+        self.timeout.begins("", "starting a worker")
         try:
             while self._next()[0] != "ready":
                 pass
@@ -168,10 +168,10 @@ class WorkerProcess:
         kind: str,
         content: Mapping[str, Any],
         take: Take = lambda part: None,
-        share: Callable[[Sequence[str]], float] = lambda wave: 1.0,
+        share: Callable[[Sequence[str]], float] = lambda batch: 1.0,
     ) -> None:
         """Send a task, and heed what the process says until it is done."""
-        self.dog.begins("", "starting")
+        self.timeout.begins("", "starting")
         self._send((kind, content))
         while True:
             said, about = self._next()
@@ -180,10 +180,10 @@ class WorkerProcess:
                 self._send("stored")
             elif said == "wave":
                 self._wave = about
-                self.dog.wave(share(about))
+                self.timeout.batch(share(about))
             elif said == "doing":
                 phase, what, title = about
-                self.dog.begins(phase, what)
+                self.timeout.begins(phase, what)
                 self.reporter.doing(self.name, joined(what, title))
             elif said == "download":
                 self._download(*about)
@@ -214,7 +214,7 @@ class WorkerProcess:
                 message = process.receive(LISTEN_SECONDS)
             except Exception as error:  # it ended, perhaps in the middle of a message
                 raise self._ended(process) from error
-            self.dog.tick(time.monotonic() - before)
+            self.timeout.tick(time.monotonic() - before)
             if message is not None:
                 return message
 
@@ -225,10 +225,12 @@ class WorkerProcess:
             raise Stopped
         if process.gone:
             raise self._ended(process)
-        what = several(len(self._wave), "session") if self.dog.phase == "playing" else self.dog.what or "a worker"
-        if self.dog.barks:
-            option = " (--timeout)" if self.dog.phase != "preparing" else ""
-            raise self._death("timeout", f"{what} took longer than {self.dog.allowed:g} s{option}")
+        what = (
+            several(len(self._wave), "session") if self.timeout.phase == "playing" else self.timeout.what or "a worker"
+        )
+        if self.timeout.barks:
+            option = " (--timeout)" if self.timeout.phase != "preparing" else ""
+            raise self._death("timeout", f"{what} took longer than {self.timeout.allowed:g} s{option}")
         if rss_mb(process.pid) > self.memory_mb:
             most = f"{self.memory_mb * 2**20 / 1e9:.1f} GB of memory"
             raise self._death(
@@ -266,7 +268,7 @@ class WorkerProcess:
         if name not in self._downloads:
             self._downloads[name] = Download(self.reporter, name)
         if self._downloads[name].proceeds(done, total):
-            self.dog.begins(self.dog.phase, self.dog.what)
+            self.timeout.begins(self.timeout.phase, self.timeout.what)
 
 
 class Download:

@@ -94,10 +94,10 @@ class Annotation:
             for runner in self._job.runners:
                 stack.callback(runner.close)
             self._writer = self._begin(stack, options)
-            groups = self._groups()
+            image_tasks = self._groups()
             self._log = Log(folder / "people" / FILE)
             stack.callback(self._log.close)
-            self._tasks = Tasks(groups, self._log.salt)
+            self._tasks = Tasks(image_tasks, self._log.salt)
             self._writer.summary.total = len(self._tasks)
             self._elsewhere = _played_by_people(folder)
             stack.callback(self._close_images)
@@ -123,7 +123,7 @@ class Annotation:
         """
         states, found = self._log.states(), list[Task]()
         for task in self._tasks.all:
-            key = self._tasks.unit(task.code, rater).key
+            key = self._tasks.spec(task.code, rater).key
             turns, finished = states.get(key, (0, False))
             state = "finished" if finished or key in self._elsewhere else "begun" if turns else "new"
             found.append(replace(task, state=state, turns=turns))  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ class Annotation:
             Refused, IntraBenchError: as of `scan`.
         """
         with self._lock:
-            return self._open(self._tasks.group(code)).target(self._tasks.target(code)).mask
+            return self._open(self._tasks.image_task(code)).target(self._tasks.target(code)).mask
 
     def scan(self, code: str) -> Volume:
         """The scan of a task, which is opened if it is not.
@@ -156,7 +156,7 @@ class Annotation:
             IntraBenchError: it cannot be opened; or a run plays it just now.
         """
         with self._lock:
-            return self._open(self._tasks.group(code)).volume
+            return self._open(self._tasks.image_task(code)).volume
 
     def view(self, code: str, rater: str) -> View:
         """Where a session stands; opens the scan and plays again what was given before.
@@ -165,12 +165,12 @@ class Annotation:
             Refused, IntraBenchError: as of `scan`.
         """
         with self._lock:
-            unit = self._tasks.unit(code, rater)
-            events = self._log.events(unit.key)
-            if unit.key in self._elsewhere or (events and events[-1].kind == "finish"):
-                masks = read_masks(self.folder, unit.key) or [Mask.empty()]
+            spec = self._tasks.spec(code, rater)
+            events = self._log.events(spec.key)
+            if spec.key in self._elsewhere or (events and events[-1].kind == "finish"):
+                masks = read_masks(self.folder, spec.key) or [Mask.empty()]
                 return View(masks[-1], tuple(event.turn for event in kept(events)), True)
-            sitting = self._sitting(unit, code, events)
+            sitting = self._sitting(spec, code, events)
             return View(sitting.mask, tuple(sitting.given), False, sitting.problem, sitting.model_s)
 
     def give(self, code: str, rater: str, id: str, gestures: Sequence[Gesture]) -> View:
@@ -181,16 +181,16 @@ class Annotation:
             IntraBenchError: as of `scan`, or the log cannot be written.
         """
         with self._lock:
-            unit = self._tasks.unit(code, rater)
-            if not self._is_known(unit, id):
-                self._check_open(unit)
+            spec = self._tasks.spec(code, rater)
+            if not self._is_known(spec, id):
+                self._check_open(spec)
                 turn = turn_of(gestures)
-                sitting = self._sitting(unit, code, self._log.events(unit.key))
+                sitting = self._sitting(spec, code, self._log.events(spec.key))
                 sitting.check(turn)
                 text = json.dumps(turn.to_json(), separators=(",", ":"))
                 timed = tuple(map(Timed.of, gestures))
-                self._log.add(rater, code, Event(id, unit.key, "turn", text, None, timed))
-                with self._whole(unit, code):
+                self._log.add(rater, code, Event(id, spec.key, "turn", text, None, timed))
+                with self._whole(spec, code):
                     sitting.give(turn)
                 self._log.measured(id, sitting.model_s)
             return self.view(code, rater)
@@ -203,14 +203,14 @@ class Annotation:
             IntraBenchError: as of `give`.
         """
         with self._lock:
-            unit = self._tasks.unit(code, rater)
-            if not self._is_known(unit, id):
-                self._check_open(unit)
-                events = self._log.events(unit.key)
+            spec = self._tasks.spec(code, rater)
+            if not self._is_known(spec, id):
+                self._check_open(spec)
+                events = self._log.events(spec.key)
                 if not kept(events):
                     raise Refused("nothing was given that could be taken back")
-                self._add(unit, code, id, "undo", seconds, at)
-                self._forget(unit, code)
+                self._add(spec, code, id, "undo", seconds, at)
+                self._forget(spec, code)
             return self.view(code, rater)
 
     def finish(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
@@ -221,14 +221,14 @@ class Annotation:
             IntraBenchError: as of `give`; or the results cannot be written, which may be tried again with the same id.
         """
         with self._lock:
-            unit = self._tasks.unit(code, rater)
-            if not self._is_known(unit, id):
-                self._check_open(unit)
-                if not kept(self._log.events(unit.key)):
+            spec = self._tasks.spec(code, rater)
+            if not self._is_known(spec, id):
+                self._check_open(spec)
+                if not kept(self._log.events(spec.key)):
                     raise Refused("nothing was given yet; click or draw something first")
-                self._add(unit, code, id, "finish", seconds, at)
-            if any(session == unit.key for session, *_ in self._log.unstored()):
-                self._store(unit, code, rater)
+                self._add(spec, code, id, "finish", seconds, at)
+            if any(session == spec.key for session, *_ in self._log.unstored()):
+                self._store(spec, code, rater)
             return self.view(code, rater)
 
     def rest(self, idle_s: float) -> None:
@@ -237,9 +237,9 @@ class Annotation:
         They are opened again for whoever comes back.
         """
         with self._lock:
-            for group, opened in list(self._opened.items()):
+            for image_task, opened in list(self._opened.items()):
                 if time.monotonic() - opened.used >= idle_s:
-                    self._opened.pop(group).close()
+                    self._opened.pop(image_task).close()
 
     def _begin(self, stack: ExitStack, options: Options) -> ResultWriter:
         """Hold the folder, and begin the record of the run."""
@@ -270,82 +270,82 @@ class Annotation:
         self._manifest.prepared = plan.ready
         return _in_order(plan)
 
-    def _is_known(self, unit: SessionSpec, id: str) -> bool:
+    def _is_known(self, spec: SessionSpec, id: str) -> bool:
         """Whether the change with this id was made already."""
         if not isinstance(id, str) or not 8 <= len(id) <= 100:
             raise Refused("a change needs an id of 8 to 100 characters, which is used for no other one")
         session = self._log.session_of(id)
-        if session not in (None, unit.key):
+        if session not in (None, spec.key):
             raise Refused("this id was used in another session; make a new one")
         return session is not None
 
-    def _check_open(self, unit: SessionSpec) -> None:
-        if unit.key in self._elsewhere or self._log.states().get(unit.key, (0, False))[1]:
+    def _check_open(self, spec: SessionSpec) -> None:
+        if spec.key in self._elsewhere or self._log.states().get(spec.key, (0, False))[1]:
             raise Refused("this target is finished; go on with another one")
 
-    def _add(self, unit: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
+    def _add(self, spec: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
         check_time(seconds, at)
         timed = Timed(kind, None, float(seconds), float(at))
-        self._log.add(_rater(unit), code, Event(id, unit.key, kind, None, None, (timed,)))
+        self._log.add(_rater(spec), code, Event(id, spec.key, kind, None, None, (timed,)))
 
-    def _open(self, group: ImageTask) -> Opened:
+    def _open(self, image_task: ImageTask) -> Opened:
         """The opened case, for which another one may be closed."""
-        if (opened := self._opened.pop(group, None)) is None:
+        if (opened := self._opened.pop(image_task, None)) is None:
             while len(self._opened) >= self._images:
                 self._opened.pop(next(iter(self._opened))).close()
-            opened = Opened(group, self.folder, self._scorer)
-        self._opened[group] = opened
+            opened = Opened(image_task, self.folder, self._scorer)
+        self._opened[image_task] = opened
         opened.used = time.monotonic()
         return opened
 
-    def _sitting(self, unit: SessionSpec, code: str, events: Sequence[Event]) -> Sitting:
+    def _sitting(self, spec: SessionSpec, code: str, events: Sequence[Event]) -> Sitting:
         """The session in play; the turns of the log are played again if it is not in memory."""
-        opened = self._open(self._tasks.group(code))
-        if unit.key not in opened.sittings:
+        opened = self._open(self._tasks.image_task(code))
+        if spec.key not in opened.sittings:
             while len(opened.sittings) >= SITTINGS:
                 opened.sittings.pop(next(iter(opened.sittings)))
-            with self._whole(unit, code):
-                sitting = opened.sitting(unit)
+            with self._whole(spec, code):
+                sitting = opened.sitting(spec)
                 for event in kept(events):
                     sitting.give(event.turn)
                     self._log.measured(event.id, sitting.model_s)
-        return opened.sitting(unit)
+        return opened.sitting(spec)
 
-    def _whole(self, unit: SessionSpec, code: str) -> ExitStack:
+    def _whole(self, spec: SessionSpec, code: str) -> ExitStack:
         """A context at whose premature end the session is forgotten, because it may be played in part."""
         stack = ExitStack()
-        stack.push(lambda kind, *_: self._forget(unit, code) if kind else None)
+        stack.push(lambda kind, *_: self._forget(spec, code) if kind else None)
         return stack
 
-    def _forget(self, unit: SessionSpec, code: str) -> None:
-        if opened := self._opened.get(self._tasks.group(code)):
-            opened.sittings.pop(unit.key, None)
+    def _forget(self, spec: SessionSpec, code: str) -> None:
+        if opened := self._opened.get(self._tasks.image_task(code)):
+            opened.sittings.pop(spec.key, None)
 
     def _store_the_rest(self) -> None:
         """Store what was finished, but not stored when the last process ended."""
         for session, rater, code in self._log.unstored():
             with suppress(Refused):  # of other targets, or of another model or version
-                unit = self._tasks.unit(code, rater)
-                if unit.key == session:
+                spec = self._tasks.spec(code, rater)
+                if spec.key == session:
                     try:
-                        self._store(unit, code, rater)
+                        self._store(spec, code, rater)
                     except IntraBenchError as error:
                         self._reporter.say(f"{code} of {rater} is finished, but not stored yet: {error}")
 
-    def _store(self, unit: SessionSpec, code: str, rater: str) -> None:
+    def _store(self, spec: SessionSpec, code: str, rater: str) -> None:
         """Store a finished session, once."""
-        events = self._log.events(unit.key)
-        sitting = self._sitting(unit, code, events)
+        events = self._log.events(spec.key)
+        sitting = self._sitting(spec, code, events)
         sitting.finish()
-        part = self._opened[self._tasks.group(code)].part(unit)
+        part = self._opened[self._tasks.image_task(code)].part(spec)
         last = part.rows[-1]
         rows = read_rows(self.folder, ["session", "round", "prompts_hash"], metrics=False)
-        same = pl.col("session") == unit.key, pl.col("round") == last["round"]
+        same = pl.col("session") == spec.key, pl.col("round") == last["round"]
         if rows.filter(*same, prompts_hash=last["prompts_hash"]).is_empty():
             self._writer.take(part)
-        write_actions(self.folder, unit.key, rater, events)
-        self._log.stored(unit.key)
-        self._forget(unit, code)
+        write_actions(self.folder, spec.key, rater, events)
+        self._log.stored(spec.key)
+        self._forget(spec, code)
 
     def _close_images(self) -> None:
         for opened in self._opened.values():
@@ -379,7 +379,7 @@ def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
 def _in_order(plan: Plan) -> list[ImageTask]:
     """The groups in the order of the job's cases."""
     selected = [one for one in plan.job.selected() if one in plan.ready]
-    return [group for one in selected for group in plan.groups(*one, plan.ready[one])]
+    return [image_task for one in selected for image_task in plan.tasks(*one, plan.ready[one])]
 
 
 def _played_by_people(folder: Path) -> set[str]:
@@ -389,5 +389,5 @@ def _played_by_people(folder: Path) -> set[str]:
     return set(people["session"].to_list())
 
 
-def _rater(unit: SessionSpec) -> str:
-    return str(getattr(unit.prompter, "rater", ""))
+def _rater(spec: SessionSpec) -> str:
+    return str(getattr(spec.prompter, "rater", ""))

@@ -24,17 +24,17 @@ from intrabench.target import Target
 class Opened:
     """A case, encoded once for all people. sittings: their sessions, by key. used: when, by the monotonic clock."""
 
-    def __init__(self, group: ImageTask, root: Path, scorer: Scorer) -> None:
+    def __init__(self, image_task: ImageTask, root: Path, scorer: Scorer) -> None:
         """Take the lease, read the scan and open it.
 
         Raises:
             IntraBenchError: a run plays this case, or the scan or the model cannot be opened.
         """
-        self.group, self.sittings, self._scorer = group, dict[str, Sitting](), scorer
+        self.image_task, self.sittings, self._scorer = image_task, dict[str, Sitting](), scorer
         self.used, self._stack = 0.0, ExitStack()
         try:
-            self._stack.enter_context(locked(root / "locks" / group.lock_name))
-            self._open(group)
+            self._stack.enter_context(locked(root / "locks" / image_task.lock_name))
+            self._open(image_task)
         except Busy as busy:
             self.close()
             raise IntraBenchError(f"this scan is played elsewhere, by {busy}; try again later") from busy
@@ -48,31 +48,31 @@ class Opened:
             self.close()
             raise
 
-    def _open(self, group: ImageTask) -> None:
+    def _open(self, image_task: ImageTask) -> None:
         with foreign():
-            self._stored = cases.open_case(group.dataset, group.case)
-            self.volume, model = self._stored.volume, group.runner.model
+            self._stored = cases.open_case(image_task.dataset, image_task.case)
+            self.volume, model = self._stored.volume, image_task.runner.model
             if self.volume.array.ndim > 3 and model.grey_only:
                 raise NotApplicable("the model takes one grey value per voxel, this image has channels")
-            if group.job.strict:
+            if image_task.job.strict:
                 refuse(model.notes(self.volume))
             self._seal, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
-            self._image = self._stack.enter_context(group.runner.open(self.volume))
+            self._image = self._stack.enter_context(image_task.runner.open(self.volume))
 
-    def sitting(self, unit: SessionSpec) -> Sitting:
+    def sitting(self, spec: SessionSpec) -> Sitting:
         """The session of a unit, begun if it is not open.
 
         Raises:
             IntraBenchError: its target cannot be read, or there is nothing to segment.
         """
-        if unit.key not in self.sittings:
-            id = unit.targets[0].id
-            begun = partial(_session, self.group.job, unit, self.target(id), self)
+        if spec.key not in self.sittings:
+            id = spec.targets[0].id
+            begun = partial(_session, self.image_task.job, spec, self.target(id), self)
             sitting = Sitting(begun, self._image, self._scorer)
             if sitting.session.ended:
                 raise IntraBenchError(f"{id} cannot be prompted here: {sitting.problem}")
-            self.sittings[unit.key] = sitting
-        return self.sittings[unit.key]
+            self.sittings[spec.key] = sitting
+        return self.sittings[spec.key]
 
     def target(self, id: str) -> Target:
         """A target of the case."""
@@ -80,7 +80,7 @@ class Opened:
             (self._targets[id],) = self._stored.targets([id])
         return self._targets[id]
 
-    def part(self, unit: SessionSpec) -> ResultBatch:
+    def part(self, spec: SessionSpec) -> ResultBatch:
         """The rows of a finished session, with turns and masks.
 
         Raises:
@@ -88,7 +88,7 @@ class Opened:
         """
         if self._seal.broken:
             raise IntraBenchError(f"the model changed the scan, {REMEDY}; restart after that")
-        return played([SessionBatch([unit], [[self.sittings[unit.key].session]], memory())])
+        return played([SessionBatch([spec], [[self.sittings[spec.key].session]], memory())])
 
     def close(self) -> None:
         """Close the image and give the lease back."""
@@ -97,15 +97,15 @@ class Opened:
             self._stack.close()
 
 
-def _session(job: Job, unit: SessionSpec, target: Target, opened: Opened) -> Session:
+def _session(job: Job, spec: SessionSpec, target: Target, opened: Opened) -> Session:
     return Session(
-        unit.key,
+        spec.key,
         target,
-        unit.prompter,
-        unit.runner.model.abilities,
+        spec.prompter,
+        spec.runner.model.abilities,
         job.protocol,
-        dataset=unit.dataset.stored_as.short_spec,
-        seed=unit.seed,
+        dataset=spec.dataset.stored_as.short_spec,
+        seed=spec.seed,
         rounds=job.rounds,
         image=opened.volume,
         strict=job.strict,

@@ -40,24 +40,24 @@ class Task:
 class Tasks:
     """The tasks of a run. salt: makes the codes."""
 
-    def __init__(self, groups: Sequence[ImageTask], salt: str) -> None:
+    def __init__(self, image_tasks: Sequence[ImageTask], salt: str) -> None:
         self._places = dict[str, tuple[ImageTask, SessionSpec, Task]]()
         self._units = dict[tuple[str, str], SessionSpec]()
         self._people = dict[str, Human]()
-        for group in groups:
-            scan = _code(salt, group.dataset.spec, group.case)
-            names = Counter(unit.targets[0].label for unit in group.units)
-            for unit in group.units:
-                (info,) = unit.targets
+        for image_task in image_tasks:
+            scan = _code(salt, image_task.dataset.spec, image_task.case)
+            names = Counter(spec.targets[0].label for spec in image_task.specs)
+            for spec in image_task.specs:
+                (info,) = spec.targets
                 if not info.voxels:
                     continue  # nobody can prompt it
                 several = names[info.label] > 1
                 z0, y0, x0, z1, y1, x1 = info.box
                 middle = ((z0 + z1) // 2, (y0 + y1) // 2, (x0 + x1) // 2) if several else None
                 name = info.id if several else info.label
-                code = _code(salt, group.dataset.spec, group.case, info.id)
-                task = Task(code, scan, name, group.index.shape, group.index.spacing_mm, middle)
-                self._places[code] = group, unit, task
+                code = _code(salt, image_task.dataset.spec, image_task.case, info.id)
+                task = Task(code, scan, name, image_task.index.shape, image_task.index.spacing_mm, middle)
+                self._places[code] = image_task, spec, task
 
     def __len__(self) -> int:
         return len(self._places)
@@ -67,7 +67,7 @@ class Tasks:
         """All tasks, in the order of the data."""
         return [task for _, _, task in self._places.values()]
 
-    def group(self, code: str) -> ImageTask:
+    def image_task(self, code: str) -> ImageTask:
         """The case and the model of a task.
 
         Raises:
@@ -83,15 +83,15 @@ class Tasks:
         """
         return self._place(code)[1].targets[0].id
 
-    def unit(self, code: str, rater: str) -> SessionSpec:
+    def spec(self, code: str, rater: str) -> SessionSpec:
         """The session of a person for a task.
 
         Raises:
             Refused: there is no such task, or the rater is no pseudonym.
         """
         if (code, rater) not in self._units:
-            _, unit, _ = self._place(code)
-            self._units[code, rater] = replace(unit, prompter=self._person(rater))
+            _, spec, _ = self._place(code)
+            self._units[code, rater] = replace(spec, prompter=self._person(rater))
         return self._units[code, rater]
 
     def _place(self, code: str) -> tuple[ImageTask, SessionSpec, Task]:

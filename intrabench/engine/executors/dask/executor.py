@@ -66,19 +66,19 @@ def make_dask_executors(options: Options, work: Scheduler) -> Iterator[Executors
     local = check_where(options.dask)
     places = worker_placements(str(local), work.job.runners, local) if local else []
     with connected(options.dask, work.reporter.say) as client:
-        setup = Payload(
+        payload = Payload(
             work.store.run_id,
             _absolute(options),
             Path.cwd(),
             None if options.collect else work.store.root.absolute(),
             {str(number): place.environment for number, place in enumerate(places)},
         )
-        made, finished = DaskCluster(client, setup, work), False
+        made, finished = DaskCluster(client, payload, work), False
         try:
             work.reporter.say(_where(client))
             made.wait()
-            preparers = [made.hand() for _ in range(min(work.agenda.cases, len(made.seats)))]
-            yield Executors(made.hands, preparers, desk=None if options.collect else made, more=made.more)
+            preparers = [made.executor() for _ in range(min(work.queue.cases, len(made.seats)))]
+            yield Executors(made.executors, preparers, locks=None if options.collect else made, more=made.more)
             finished = True
         finally:
             made.close(finished)
@@ -87,23 +87,23 @@ def make_dask_executors(options: Options, work: Scheduler) -> Iterator[Executors
 class DaskCluster:
     """The workers, which hand sits at which, and what each has loaded."""
 
-    def __init__(self, client: Any, setup: Payload, work: Scheduler) -> None:
-        self.client, self.setup, self.work, self.job = client, setup, work, work.job
-        self.hands: list[DaskExecutor] = []
+    def __init__(self, client: Any, payload: Payload, work: Scheduler) -> None:
+        self.client, self.payload, self.work, self.job = client, payload, work, work.job
+        self.executors: list[DaskExecutor] = []
         self.seats: dict[str, Counter[DaskExecutor]] = {}  # by the addresses of workers
         self.loaded: dict[str, ModelRunner] = {}
         self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each group, also if it is played in portions
         self.started: Counter[str] = Counter()  # how often each task in hand was begun, by its name
         self.begun = 0  # tasks
         self.stopped_at: float | None = None
-        self.arrivals = WorkerDiscovery(client, setup.needs)
+        self.discovery = WorkerDiscovery(client, payload.needs)
         self._lock, self._looked, self._last = RLock(), 0.0, 0.0
-        client.subscribe_topic(setup.run, self._hear)
+        client.subscribe_topic(payload.run, self._hear)
 
     def wait(self) -> None:
         """Wait for the first worker, and a little for those that are there, too."""
         began, told = time.monotonic(), False
-        while not self.seats or self.arrivals.open:
+        while not self.seats or self.discovery.open:
             waited = time.monotonic() - began
             if waited < 2 * SEEN_SECONDS:
                 self._looked = 0.0  # look now
@@ -119,81 +119,81 @@ class DaskCluster:
         """Hands for the workers that are new."""
         if time.monotonic() - self._looked < LOOK_SECONDS or self.stopped_at:
             return []
-        now = self.arrivals.look()
+        now = self.discovery.look()
         planned = len(getattr(self.client.cluster, "plan", ()))
-        if len(self.arrivals.states) < planned:  # Dask replaces workers whose job has ended only when it is asked
+        if len(self.discovery.states) < planned:  # Dask replaces workers whose job has ended only when it is asked
             self.client.cluster.scale(planned)
         with self._lock:
             self.seats = {address: self.seats.get(address, Counter()) for address in now}
-            made = [DaskExecutor(self) for _ in range(PER_WORKER * len(now) - len(self.hands))]
-            self.hands += made
+            made = [DaskExecutor(self) for _ in range(PER_WORKER * len(now) - len(self.executors))]
+            self.executors += made
             self._looked = time.monotonic()
             if now:
                 self._last = self._looked
-        if not now and self.hands and self._looked - self._last > ALONE_SECONDS:
+        if not now and self.executors and self._looked - self._last > ALONE_SECONDS:
             self._alone()
         return made
 
     def _alone(self) -> None:
         """There was no worker for a while: a queue may bring one, but nothing on this machine."""
-        if self.setup.environments:
+        if self.payload.environments:
             raise Unfinished(f"all Dask workers are gone; {KEPT}")
         self._say_waiting("a worker, of which the cluster has none left")
         self._last = float("inf")
 
     def _say_waiting(self, what: str) -> None:
-        self.work.reporter.say(f"waiting for {self.arrivals.waited_for or what}")
+        self.work.reporter.say(f"waiting for {self.discovery.waited_for or what}")
 
-    def hand(self) -> DaskExecutor:
+    def executor(self) -> DaskExecutor:
         """A hand that is not counted, for preparing."""
         return DaskExecutor(self)
 
-    def seat(self, hand: DaskExecutor) -> str:
-        """The worker of a hand: the one where it was, or that with the fewest."""
+    def seat(self, executor: DaskExecutor) -> str:
+        """The worker of a executor: the one where it was, or that with the fewest."""
         with self._lock:
-            if hand.address not in self.seats:
+            if executor.address not in self.seats:
                 free = min(self.seats, key=lambda address: self.seats[address].total(), default="")
                 if free:
-                    self.seats[free][hand] += 1
-                hand.address = free
-            return hand.address
+                    self.seats[free][executor] += 1
+                executor.address = free
+            return executor.address
 
     def whereabouts(self, key: tuple[str, str, str]) -> str:
         """The worker that has a task now; empty if none has."""
         tasks: dict[str, Sequence[object]] = answered(self.client.processing)
         return next((address for address, keys in tasks.items() if key in keys), "")
 
-    def play(self, hand: DaskExecutor, group: ImageTask, found: Callable[[int], object]) -> None:
+    def play(self, executor: DaskExecutor, task: ImageTask, found: Callable[[int], object]) -> None:
         """Have a worker play what is missing of a group, take its lease, and write.
 
         Raises:
             Busy: another run, or a worker that died just now, holds the lease.
         """
-        units = self.work.desk.missing(group)
+        specs = self.work.locks.missing(task)
         try:
-            outcome = hand.ask(worker_plugin.play, group, units)
+            outcome = executor.ask(worker_plugin.play, task, specs)
         except Killed:  # here its sessions fail
-            self.work.desk.play(hand, group, found)
+            self.work.locks.play(executor, task, found)
             return
         self.work.writer.count(outcome.summary, outcome.dice)
         if outcome.stopped:
             raise Stopped
         if outcome.busy:
             raise Busy(outcome.busy)
-        found(len(units) if outcome.failure else outcome.missing)
+        found(len(specs) if outcome.failure else outcome.missing)
         if outcome.failure:
-            self.work.writer.take(outcome.failed(units))
+            self.work.writer.take(outcome.failed(specs))
 
     def stop(self) -> None:
         """Have all workers hand over what is complete."""
         if self.stopped_at is None:
             self.stopped_at = time.monotonic()
-            self._tell(worker_plugin.stop, self.setup.run)
+            self._tell(worker_plugin.stop, self.payload.run)
 
     def close(self, finished: bool) -> None:
         """End the processes at the workers."""
         self.stopped_at = self.stopped_at or time.monotonic()
-        self._tell(worker_plugin.close, self.setup.run, finished)
+        self._tell(worker_plugin.close, self.payload.run, finished)
 
     def _tell(self, function: Callable[..., None], *args: Any) -> None:
         """Call a function at all workers, of which some may be gone, and the scheduler, too."""
@@ -231,32 +231,32 @@ class DaskExecutor:
     name = ""
 
     def __init__(self, of: DaskCluster) -> None:
-        self.fleet, self.address = of, ""
+        self.cluster, self.address = of, ""
 
     @property
     def runner(self) -> ModelRunner | None:
         """The model that its worker has loaded."""
-        return self.fleet.loaded.get(self.fleet.seat(self))
+        return self.cluster.loaded.get(self.cluster.seat(self))
 
-    def play(self, group: ImageTask, units: Sequence[SessionSpec], take: Take) -> None:
+    def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         """Have units played, and take them when all are finished."""
         try:
-            outcome = self.ask(worker_plugin.play, group, units)
+            outcome = self.ask(worker_plugin.play, task, specs)
         except Killed as error:
-            take(failed(units, Failure("error", str(error))))
+            take(failed(specs, Failure("error", str(error))))
             return
         for part in outcome.parts:
             take(part)
         if outcome.stopped:
             raise Stopped
         if outcome.failure:
-            take(outcome.failed(units))
+            take(outcome.failed(specs))
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Have a case downloaded and converted."""
-        task = TaskMessage(self.fleet.job.datasets.index(dataset), case)
+        message = TaskMessage(self.cluster.job.datasets.index(dataset), case)
         try:
-            outcome = self._done(worker_plugin.prepare, task, f"prepare {dataset.short_spec}", case, 0)
+            outcome = self._done(worker_plugin.prepare, message, f"prepare {dataset.short_spec}", case, 0)
         except Killed as error:
             return Failure("error", str(error))
         if outcome.stopped:
@@ -265,26 +265,26 @@ class DaskExecutor:
 
     def stop(self) -> None:
         """Stop all."""
-        self.fleet.stop()
+        self.cluster.stop()
 
     def close(self) -> None:
         """Nothing; the fleet closes all."""
 
-    def ask(self, function: Callable[..., TaskResult], group: ImageTask, units: Sequence[SessionSpec]) -> TaskResult:
+    def ask(self, function: Callable[..., TaskResult], task: ImageTask, specs: Sequence[SessionSpec]) -> TaskResult:
         """What a worker makes of a group.
 
         Raises:
             Killed: too many workers died of it.
         """
-        job, model = self.fleet.job, group.runner.model
-        keys = [unit.key for unit in units]
-        task = TaskMessage(job.datasets.index(group.dataset), group.case, job.runners.index(group.runner), keys)
-        self.fleet.loaded[self.fleet.seat(self)] = group.runner
-        case = f"{group.dataset.short_spec}, case {group.case}"
-        return self._done(function, task, f"play {model.short_spec}", case, 1)
+        job, model = self.cluster.job, task.runner.model
+        keys = [spec.key for spec in specs]
+        message = TaskMessage(job.datasets.index(task.dataset), task.case, job.runners.index(task.runner), keys)
+        self.cluster.loaded[self.cluster.seat(self)] = task.runner
+        case = f"{task.dataset.short_spec}, case {task.case}"
+        return self._done(function, message, f"play {model.short_spec}", case, 1)
 
     def _done(
-        self, function: Callable[..., TaskResult], task: TaskMessage, title: str, case: str, priority: int
+        self, function: Callable[..., TaskResult], message: TaskMessage, title: str, case: str, priority: int
     ) -> TaskResult:
         """Submit a task until it is done; it counts against it if workers die once it has begun.
 
@@ -296,14 +296,14 @@ class DaskExecutor:
         """
         from distributed import KilledWorker
 
-        fleet, died, refused = self.fleet, 0, 0
-        deaths, group = fleet.deaths, (task.dataset, task.case, task.runner)
-        while deaths[group] < DEATHS:
-            name, begun = secrets.token_hex(4), fleet.begun
-            fleet.started[name] = 0
+        cluster, died, refused = self.cluster, 0, 0
+        deaths, task = cluster.deaths, (message.dataset, message.case, message.runner)
+        while deaths[task] < DEATHS:
+            name, begun = secrets.token_hex(4), cluster.begun
+            cluster.started[name] = 0
             try:
-                outcome = self._asked(function, task, (title, case, name), priority)
-                if not outcome.stopped or fleet.stopped_at:
+                outcome = self._asked(function, message, (title, case, name), priority)
+                if not outcome.stopped or cluster.stopped_at:
                     return outcome
                 refused += 1
                 if refused > REFUSALS:
@@ -312,32 +312,32 @@ class DaskExecutor:
             except Lost:
                 continue
             except (KilledWorker, Left) as error:
-                deaths[group] += fleet.started[name]
-                idle = begun == fleet.begun and not any(list(fleet.started.values()))
+                deaths[task] += cluster.started[name]
+                idle = begun == cluster.begun and not any(list(cluster.started.values()))
                 died = died + 1 if idle else 0
                 if died == DEATHS:
                     raise IntraBenchError(DYING) from error
             finally:
-                fleet.started.pop(name, None)
+                cluster.started.pop(name, None)
         raise Killed(f"{several(DEATHS, 'Dask worker')} died of this image")
 
     def _asked(
-        self, function: Callable[..., TaskResult], task: TaskMessage, key: tuple[str, str, str], priority: int
+        self, function: Callable[..., TaskResult], message: TaskMessage, key: tuple[str, str, str], priority: int
     ) -> TaskResult:
         """Submit a task, and wait for what comes of it."""
-        fleet, address = self.fleet, self.fleet.seat(self)
-        if fleet.stopped_at:
+        cluster, address = self.cluster, self.cluster.seat(self)
+        if cluster.stopped_at:
             raise Stopped
-        future = fleet.client.submit(
+        future = cluster.client.submit(
             function,
-            fleet.setup,
-            task,
+            cluster.payload,
+            message,
             key[2],
             key=key,
             pure=False,
             priority=priority,
             workers=[address] if address else None,
-            allow_other_workers=bool(address) and not fleet.arrivals.open,  # one that never answers must get none
+            allow_other_workers=bool(address) and not cluster.discovery.open,  # one that never answers must get none
         )
         try:
             return self._result(future, key[2], address)
@@ -350,18 +350,18 @@ class DaskExecutor:
         Raises:
             Lost, Left: it is to be submitted again.
         """
-        fleet, done = self.fleet, Event()
+        cluster, done = self.cluster, Event()
         future.add_done_callback(lambda _: done.set())
         while True:
             if done.wait(POLL_SECONDS) and future.status in ("finished", "error"):
                 with suppress(TimeoutError):  # its result was lost before it came
                     outcome: TaskResult = future.result(timeout=RESULT_SECONDS)
                     return outcome
-            if fleet.client.status == "closed":
-                raise Stopped if fleet.stopped_at else Unfinished(GONE)
-            if future.status in ("cancelled", "lost") and fleet.client.status == "running":
-                raise Stopped if fleet.stopped_at else Lost
-            if fleet.stopped_at and time.monotonic() - fleet.stopped_at > GRACE_SECONDS:
+            if cluster.client.status == "closed":
+                raise Stopped if cluster.stopped_at else Unfinished(GONE)
+            if future.status in ("cancelled", "lost") and cluster.client.status == "running":
+                raise Stopped if cluster.stopped_at else Lost
+            if cluster.stopped_at and time.monotonic() - cluster.stopped_at > GRACE_SECONDS:
                 future.cancel()
                 raise Stopped
             if self._strayed(future, name, address):
@@ -376,12 +376,12 @@ class DaskExecutor:
         Once the worker that it wanted was the last that left, Dask gives it to none of those that come later. It leaves
         it at a worker that it has paused, and may have moved it to one that never answers.
         """
-        fleet = self.fleet
-        if not fleet.seats or (address in fleet.seats and not fleet.arrivals.open):
+        cluster = self.cluster
+        if not cluster.seats or (address in cluster.seats and not cluster.discovery.open):
             return False
-        if where := fleet.whereabouts(future.key):
-            return where not in fleet.seats and not fleet.started[name]
-        return address not in fleet.seats
+        if where := cluster.whereabouts(future.key):
+            return where not in cluster.seats and not cluster.started[name]
+        return address not in cluster.seats
 
 
 def _absolute(options: Options) -> Options:

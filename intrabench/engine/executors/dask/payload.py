@@ -39,11 +39,11 @@ class Payload:
     @property
     def needs(self) -> Needs:
         """What a worker must have, in plain types, which every version understands."""
-        lease = self.results / "locks" / f"{self.run}{LOCK}" if self.results else None
+        lock = self.results / "locks" / f"{self.run}{LOCK}" if self.results else None
         return (
             platform.python_version(),
             __version__,
-            str(lease or ""),
+            str(lock or ""),
             [str(path.absolute()) for path in self.options.plugin],
         )
 
@@ -54,7 +54,7 @@ Needs = tuple[str, str, str, list[str]]
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """A group: numbers of its data set and model, its case, and the keys of the sessions that are to be played."""
+    """A task: numbers of its data set and model, its case, and the keys of the sessions that are to be played."""
 
     dataset: int
     case: str
@@ -84,13 +84,13 @@ class TaskResult:
         """Note how many sessions were not there yet."""
         self.missing = missing
 
-    def failed(self, units: Sequence[SessionSpec]) -> ResultBatch:
+    def failed(self, specs: Sequence[SessionSpec]) -> ResultBatch:
         """Units that failed because nothing could be done."""
         assert self.failure is not None
-        return failed(units, self.failure, of_data=True)
+        return failed(specs, self.failure, of_data=True)
 
 
-def lacking(python: str, version: str, lease: str, plugins: Sequence[str]) -> str:
+def lacking(python: str, version: str, lock: str, plugins: Sequence[str]) -> str:
     """What this worker lacks for a run, as the end of a sentence; empty if nothing."""
     if python.split(".")[:2] != platform.python_version().split(".")[:2]:
         return f"has Python {platform.python_version()}, the command {python}; start it with the same"
@@ -98,8 +98,8 @@ def lacking(python: str, version: str, lease: str, plugins: Sequence[str]) -> st
         return f"has intrabench {__version__}, the command {version}; install the same there"
     if gone := [path for path in plugins if not Path(path).exists()]:
         return f"has no {gone[0]} (--plugin); copy it there, or put it where all machines see it"
-    if lease and not _seen(Path(lease)):
-        return f"does not see the results folder {Path(lease).parents[1]}; share it, or add --collect"
+    if lock and not _seen(Path(lock)):
+        return f"does not see the results folder {Path(lock).parents[1]}; share it, or add --collect"
     return ""
 
 

@@ -68,37 +68,37 @@ class DaskReporter(Silent):
 class DaskWorker:
     """A run at a worker."""
 
-    def __init__(self, setup: Payload, worker: Any) -> None:
+    def __init__(self, payload: Payload, worker: Any) -> None:
         name = str(worker.name)
-        if problem := lacking(*setup.needs):
+        if problem := lacking(*payload.needs):
             raise IntraBenchError(f"Dask worker {name} {problem}")
         with suppress(OSError):
-            os.chdir(setup.folder)
+            os.chdir(payload.folder)
         if worker.nanny:
             forget_settings()
-        self.teller, self._lock, self._timer = DaskReporter(worker, setup.run), RLock(), Timer(0, lambda: None)
-        self.job = make_run(setup.options, here=False)
-        environment = setup.environments.get(name, {})
-        self.watched = WorkerProcess(name, setup.options, self.teller, environment, setup.options.timeout)
-        memory_mb = default_memory_limit_mb(len(setup.environments))
-        preparing = WorkerProcess(name, setup.options, self.teller, {}, setup.options.timeout, False, memory_mb)
-        self.hand, self.preparer = ProcessExecutor(self.job, self.watched), ProcessExecutor(self.job, preparing)
+        self.reporter, self._lock, self._timer = DaskReporter(worker, payload.run), RLock(), Timer(0, lambda: None)
+        self.job = make_run(payload.options, here=False)
+        environment = payload.environments.get(name, {})
+        self.process = WorkerProcess(name, payload.options, self.reporter, environment, payload.options.timeout)
+        memory_mb = default_memory_limit_mb(len(payload.environments))
+        preparing = WorkerProcess(name, payload.options, self.reporter, {}, payload.options.timeout, False, memory_mb)
+        self.executor, self.preparer = ProcessExecutor(self.job, self.process), ProcessExecutor(self.job, preparing)
         self.stopped = self.leaves = False  # because of the command, or of the worker
-        self.summary, self.desk, self._kept = Summary(), None, ExitStack()
-        if setup.results is not None:
-            manifest = Manifest(setup.options, self.job)
-            store = Store(setup.results, f"{setup.run}-w{os.urandom(3).hex()}", manifest.opening)
-            writer = ResultWriter(store, self.teller)
-            self.desk = TaskLocks(self.job, writer, self.teller, ended=lambda: self.leaves)
+        self.summary, self.locks, self._kept = Summary(), None, ExitStack()
+        if payload.results is not None:
+            manifest = Manifest(payload.options, self.job)
+            store = Store(payload.results, f"{payload.run}-w{os.urandom(3).hex()}", manifest.opening)
+            writer = ResultWriter(store, self.reporter)
+            self.locks = TaskLocks(self.job, writer, self.reporter, ended=lambda: self.leaves)
             self._kept.enter_context(manifest.kept(store, self.summary))
 
-    def play(self, task: TaskMessage, name: str) -> TaskResult:
+    def play(self, message: TaskMessage, name: str) -> TaskResult:
         """Play a group; rows are written here if the results folder is shared."""
-        return self._done(name, lambda: self._played(task))
+        return self._done(name, lambda: self._played(message))
 
-    def prepare(self, task: TaskMessage, name: str) -> TaskResult:
+    def prepare(self, message: TaskMessage, name: str) -> TaskResult:
         """Download and convert a case."""
-        return self._done(name, lambda: TaskResult(prepared=self._prepared(task)))
+        return self._done(name, lambda: TaskResult(prepared=self._prepared(message)))
 
     def _done(self, name: str, do: Callable[[], TaskResult]) -> TaskResult:
         """What comes of a task; its beginning is told, and that it is left if the run is stopped here."""
@@ -106,7 +106,7 @@ class DaskWorker:
             self._timer.cancel()
             if self.stopped:
                 return TaskResult(stopped=True)
-            self.teller.tell("started", name)
+            self.reporter.tell("started", name)
             try:
                 outcome = do()
             except Stopped:
@@ -114,14 +114,14 @@ class DaskWorker:
             finally:
                 self._rest()
             if outcome.stopped:
-                self.teller.tell("left", name)
+                self.reporter.tell("left", name)
             return outcome
 
     def stop(self) -> None:
         """Hand over what is complete."""
         self.stopped = True
-        for hand in (self.hand, self.preparer):
-            hand.stop()
+        for executor in (self.executor, self.preparer):
+            executor.stop()
 
     def close(self, finished: bool = False) -> None:
         """End the processes, and note in the manifest how the run ended."""
@@ -130,8 +130,8 @@ class DaskWorker:
             self.stop()
         with self._lock:
             self.stopped = True
-            for hand in (self.hand, self.preparer):
-                hand.close()
+            for executor in (self.executor, self.preparer):
+                executor.close()
             ended = (None, None, None) if finished else (KeyboardInterrupt, KeyboardInterrupt(), None)
             with suppress(IntraBenchError, KeyboardInterrupt):
                 self._kept.__exit__(*ended)
@@ -143,8 +143,8 @@ class DaskWorker:
 
     def _idle(self) -> None:
         with self._lock:
-            for hand in (self.hand, self.preparer):
-                hand.rest()
+            for executor in (self.executor, self.preparer):
+                executor.rest()
 
     @property
     def _busy(self) -> bool:
@@ -153,41 +153,41 @@ class DaskWorker:
             self._lock.release()
         return not free
 
-    def _prepared(self, task: TaskMessage) -> CaseIndex | Failure:
+    def _prepared(self, message: TaskMessage) -> CaseIndex | Failure:
         """The index of a case, which is fetched and converted if this machine lacks it."""
-        dataset = self.job.datasets[task.dataset]
+        dataset = self.job.datasets[message.dataset]
         with foreign():
-            found = cases.look(dataset, task.case)[0]
-        return found or self.preparer.prepare(dataset, task.case)
+            found = cases.look(dataset, message.case)[0]
+        return found or self.preparer.prepare(dataset, message.case)
 
-    def _played(self, task: TaskMessage) -> TaskResult:
+    def _played(self, message: TaskMessage) -> TaskResult:
         outcome = TaskResult()
         try:
-            index = self._prepared(task)
+            index = self._prepared(message)
             if isinstance(index, Failure):
                 outcome.failure = index
                 return outcome
-            group = ImageTask(
-                self.job, self.job.datasets[task.dataset], task.case, self.job.runners[task.runner], index
+            task = ImageTask(
+                self.job, self.job.datasets[message.dataset], message.case, self.job.runners[message.runner], index
             )
-            known = {unit.key: unit for unit in group.units}
-            if not set(task.keys) <= known.keys():
-                problem = f"Dask worker {self.watched.name} has other code or other data than the command"
+            known = {spec.key: spec for spec in task.specs}
+            if not set(message.keys) <= known.keys():
+                problem = f"Dask worker {self.process.name} has other code or other data than the command"
                 outcome.failure = Failure("error", problem)
-            elif self.desk is None:
-                self.hand.play(group, [known[key] for key in task.keys], outcome.parts.append)
+            elif self.locks is None:
+                self.executor.play(task, [known[key] for key in message.keys], outcome.parts.append)
             else:
-                self._at_desk(self.desk, group, outcome)
+                self._at_desk(self.locks, task, outcome)
         except Stopped:
             outcome.stopped = True
         except Busy as busy:
             outcome.busy = str(busy)
         return outcome
 
-    def _at_desk(self, desk: TaskLocks, group: ImageTask, outcome: TaskResult) -> None:
-        desk.writer.summary, self.teller.dice = outcome.summary, outcome.dice
+    def _at_desk(self, locks: TaskLocks, task: ImageTask, outcome: TaskResult) -> None:
+        locks.writer.summary, self.reporter.dice = outcome.summary, outcome.dice
         try:
-            desk.play(self.hand, group, outcome.found)
+            locks.play(self.executor, task, outcome.found)
         finally:
             self.summary.add(outcome.summary)
 
@@ -205,16 +205,16 @@ def forget_settings() -> None:
             del os.environ[name]
 
 
-def play(setup: Payload, task: TaskMessage, name: str) -> TaskResult:
+def play(payload: Payload, message: TaskMessage, name: str) -> TaskResult:
     """Play a group at this worker."""
-    post = _post(setup)
-    return post.play(task, name) if post else TaskResult(stopped=True)
+    post = _post(payload)
+    return post.play(message, name) if post else TaskResult(stopped=True)
 
 
-def prepare(setup: Payload, task: TaskMessage, name: str) -> TaskResult:
+def prepare(payload: Payload, message: TaskMessage, name: str) -> TaskResult:
     """Prepare a case at this worker."""
-    post = _post(setup)
-    return post.prepare(task, name) if post else TaskResult(stopped=True)
+    post = _post(payload)
+    return post.prepare(message, name) if post else TaskResult(stopped=True)
 
 
 def stop(run: str) -> None:
@@ -233,18 +233,18 @@ def close(run: str, finished: bool) -> None:
         post.close(finished)
 
 
-def _post(setup: Payload) -> DaskWorker | None:
+def _post(payload: Payload) -> DaskWorker | None:
     """The post of a run; None if the run has ended."""
     from distributed import get_worker
 
     with _lock:
-        if setup.run in _ended:
+        if payload.run in _ended:
             return None
-        if setup.run not in _posts:
+        if payload.run not in _posts:
             worker = get_worker()
-            _posts[setup.run] = DaskWorker(setup, worker)
-            worker.loop.add_callback(worker.plugin_add, _leaving(setup.run))
-        return _posts[setup.run]
+            _posts[payload.run] = DaskWorker(payload, worker)
+            worker.loop.add_callback(worker.plugin_add, _leaving(payload.run))
+        return _posts[payload.run]
 
 
 def _leaving(run: str) -> Any:
