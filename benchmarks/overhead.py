@@ -178,7 +178,7 @@ def played(
     started = clock()
     with runner.model.open(volume) as image:
         held = WriteBuffer(player._keep, IntegrityCheck(volume, targets.values()))
-        player.play_waves(task, batches_of(task.specs, (), apart=False), targets, image, volume, held)
+        player.play_batches(task, batches_of(task.specs, (), apart=False), targets, image, volume, held)
     held.settle()
     return clock() - started
 

@@ -47,7 +47,7 @@ class IntegrityCheck:
 
 
 class IntegrityMonitor(Predictor):
-    """An image that notes who broke the seal while one session is played."""
+    """An image that notes who changed the scan or a target while one session is played."""
 
     def __init__(self, image: Predictor, integrity: IntegrityCheck) -> None:
         self.image, self.integrity = image, integrity
@@ -55,7 +55,7 @@ class IntegrityMonitor(Predictor):
 
     @property
     def message(self) -> str:
-        """Who broke the seal, as a sentence; empty if nobody did."""
+        """Who changed them, as a sentence; empty if nobody did."""
         self._look("prompter: it or a metric")
         return self._who and f"{self._who} changed the scan or a target, {REMEDY}"
 

@@ -1,4 +1,4 @@
-"""A job: the objects of a run, and the units that it consists of."""
+"""A job: the objects of a run, and the specs that it consists of."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ class Job:
         return list(chosen.values())
 
     def specs(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[SessionSpec]:
-        """The units of one case and model, ordered by target; without an index one unit stands for the case.
+        """The specs of one case and model, ordered by target; without an index one spec stands for the case.
 
-        Under a protocol with joint sessions, the targets are one unit; where images are divided, those of each person.
+        Under a protocol with joint sessions, the targets are one spec; where images are divided, those of each person.
         """
         listed, image_hash, modality = self._targets(index)
         more = self.strict, tuple(metric.id for metric in self.metrics), patient_of(dataset, case), modality
@@ -84,7 +84,7 @@ class Job:
         ]
 
     def keys(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[str]:
-        """The keys of the sessions of `specs`, in their order; planning needs no more of a million units."""
+        """The keys of the sessions of `specs`, in their order; planning needs no more of a million specs."""
         listed, image_hash, modality = self._targets(index)
         metrics, rules = [metric.id for metric in self.metrics], self.protocol.joint
         found = keys(
@@ -95,12 +95,12 @@ class Job:
         return found if rules is None else [key for one in found for key in sessions_of(one, listed[0], rules)]
 
     def joint(self, index: CaseIndex) -> int:
-        """How many sessions each unit of a case has."""
+        """How many sessions each spec of a case has."""
         listed, _, _ = self._targets(index)
         return len(listed[0]) if listed and self.protocol.joint else 1
 
     def _targets(self, index: CaseIndex | None) -> tuple[Sequence[tuple[TargetInfo, ...]], str, str]:
-        """The targets of each unit of a case, and the hash and the modality of its image."""
+        """The targets of each spec of a case, and the hash and the modality of its image."""
         if index is None:
             return [()], "", ""
         chosen = select_targets(index, self.targets)

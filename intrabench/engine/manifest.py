@@ -82,7 +82,7 @@ class Manifest:
 
     @contextmanager
     def kept(self, store: Store, summary: Summary) -> Iterator[None]:
-        """Complete the manifest when the run ends in any way; until then a lease shows that it is going on.
+        """Complete the manifest when the run ends in any way; until then a lock shows that it is going on.
 
         A run that wrote nothing leaves no manifest, unless it completed the manifest of an earlier run.
         """

@@ -23,11 +23,11 @@ from intrabench.files.atomic import CannotWrite
 from intrabench.models.base import Failure, failure_of
 
 DEATHS = 3
-"""Deaths of one group that end it, not counting those that only narrow down who is at fault."""
+"""Deaths of one task that end it, not counting those that only narrow down who is at fault."""
 
 
 class CrashCount:
-    """What workers died of that played a group. verdict: the failure of all that is left, once it is clear."""
+    """What workers died of that played a task. verdict: the failure of all that is left, once it is clear."""
 
     def __init__(self) -> None:
         self.verdict: Failure | None = None
@@ -45,9 +45,9 @@ class CrashCount:
 
 @dataclass(frozen=True, eq=False)
 class ImageTask:
-    """The units that share one opened image: one case and one model. They are made when they are asked for.
+    """The specs that share one opened image: one case and one model. They are made when they are asked for.
 
-    crashes: on whom deaths of workers are blamed in this run, in whatever portions the group is played.
+    crashes: on whom deaths of workers are blamed in this run, in whatever portions the task is played.
     """
 
     job: Job
@@ -59,27 +59,27 @@ class ImageTask:
 
     @property
     def specs(self) -> list[SessionSpec]:
-        """All units."""
+        """All specs."""
         return self.job.specs(self.dataset, self.case, self.runner, self.index)
 
     @property
     def keys(self) -> list[str]:
-        """The keys of the sessions of all units, in their order."""
+        """The keys of the sessions of all specs, in their order."""
         return self.job.keys(self.dataset, self.case, self.runner, self.index)
 
     @property
     def joint(self) -> int:
-        """How many sessions each unit has: one, or all targets of a joint session."""
+        """How many sessions each spec has: one, or all targets of a joint session."""
         return self.job.joint(self.index)
 
     @property
     def title(self) -> str:
-        """The group in words."""
+        """The task in words."""
         return f"{self.dataset.short_spec}, case {self.case}, {self.runner.label}"
 
     @cached_property
     def lock_name(self) -> str:
-        """Name of the lease of the run that plays the group."""
+        """Name of the lock of the run that plays the task."""
         parts = (self.dataset.short_spec, self.case, *self.runner.identity)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16] + ".lock"
 
@@ -103,7 +103,7 @@ class Plan:
     unlisted: list[str] = field(default_factory=list)
 
     def tasks(self, dataset: Dataset, case: str, index: CaseIndex) -> list[ImageTask]:
-        """The groups of a prepared case, one per model that has sessions on it."""
+        """The tasks of a prepared case, one per model that has sessions on it."""
         return [
             ImageTask(self.job, dataset, case, runner, index)
             for runner in self.job.runners
@@ -121,7 +121,7 @@ class Plan:
         self.waiting = self.waiting[waiting:] + self.waiting[:waiting]
 
     def whole(self, dataset: Dataset, case: str) -> list[SessionSpec]:
-        """The units that stand for a whole case."""
+        """The specs that stand for a whole case."""
         return [spec for runner in self.job.runners for spec in self.job.specs(dataset, case, runner, None)]
 
     def notes(self) -> list[str]:

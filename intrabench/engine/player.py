@@ -1,4 +1,4 @@
-"""Play the sessions of a task: with the image opened once, wave by wave."""
+"""Play the sessions of a task: with the image opened once, batch by batch."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ Take = Callable[[ResultBatch], None]
 
 
 class Player:
-    """Plays groups one after the other, in this process.
+    """Plays tasks one after the other, in this process.
 
-    take: gets the finished sessions, say: sentences for the user. begins: gets the keys of each wave, with those that
+    take: gets the finished sessions, say: sentences for the user. begins: gets the keys of each batch, with those that
     are still being scored, and none at its end.
     """
 
@@ -51,14 +51,14 @@ class Player:
     ) -> None:
         self.job, self.take, self.say, self.begins = job, take, say, begins
         self._loaded: ModelRunner | None = None
-        self._scorer, self._remembered = Scorer(), 0  # bytes that the model remembered of the last wave's sessions
+        self._scorer, self._remembered = Scorer(), 0  # bytes that the model remembered of the last batch's sessions
         self._annotations: dict[tuple[str, ...], Partition] = {}  # of the last case
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
     def play(
         self, task: ImageTask, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]] = ()
     ) -> None:
-        """Open the image once and play the units in waves, and then each of the suspects as one wave.
+        """Open the image once and play the specs in batches, and then each of the suspects as one batch.
 
         If somebody changes the scan or a target, the sessions since then do not count. They are played again with fresh
         copies, one by one, so that only those fail who did it.
@@ -73,7 +73,7 @@ class Player:
     def _play_opened(
         self, task: ImageTask, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], apart: bool
     ) -> Sequence[SessionSpec]:
-        """Read and open the image and play the units; returns those that are left because somebody changed the scan."""
+        """Read and open the image and play the specs; returns those that are left because somebody changed the scan."""
         every = [*chain(specs, *suspects)]
         stack, buffer, left = ExitStack(), None, list[SessionSpec]()
         try:
@@ -100,7 +100,7 @@ class Player:
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
                 coming = batches_of(specs, suspects, apart, self._fullness(task), last)
-                left += self.play_waves(task, coming, targets, image, volume, buffer, apart)
+                left += self.play_batches(task, coming, targets, image, volume, buffer, apart)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:
                 left[:0] = buffer.settle()  # before closing, of which a worker could die
@@ -113,14 +113,14 @@ class Player:
         return left
 
     def _fullness(self, task: ImageTask) -> Callable[[], float]:
-        """How much of the memory for sessions, as much as for embeddings, the last wave took; see `batches`."""
+        """How much of the memory for sessions, as much as for embeddings, the last batch took; see `batches`."""
         room = max(1, task.runner.model.runtime.memory_mb) << 20
         return lambda: self._remembered / room
 
     def _present(
         self, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], targets: Mapping[str, Target]
     ) -> tuple[Sequence[SessionSpec], Sequence[Sequence[SessionSpec]]]:
-        """The units but those with a target that left the image when that was moved, which have nothing to segment."""
+        """The specs but those with a target that left the image when that was moved, which have nothing to segment."""
 
         def gone(spec: SessionSpec) -> bool:
             here = (targets[info.id].mask.any() or not info.voxels for info in spec.targets)
@@ -145,7 +145,7 @@ class Player:
             self.say(f"{task.title}: closing the image failed ({in_words(error)})")
 
     def _opened(self, task: ImageTask) -> StoredCase:
-        """The case of a group; groups of one image follow each other, so it is read once."""
+        """The case of a task; tasks of one image follow each other, so it is read once."""
         if self._stored is None or self._stored[:2] != (task.dataset, task.case):
             self._stored = None  # keep only one volume in memory
             self._annotations.clear()
@@ -153,11 +153,11 @@ class Player:
         return self._stored[2]
 
     def _fail(self, task: ImageTask, specs: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> None:
-        """Rows for units whose image could not be opened; of_data: not even read."""
+        """Rows for specs whose image could not be opened; of_data: not even read."""
         self.say(f"{task.title}: {failure.message}")
         self.take(failed(specs, failure, of_data))
 
-    def play_waves(
+    def play_batches(
         self,
         task: ImageTask,
         coming: Iterator[tuple[Sequence[SessionSpec], bool]],
@@ -167,10 +167,10 @@ class Player:
         buffer: WriteBuffer,
         apart: bool = False,
     ) -> Sequence[SessionSpec]:
-        """Play waves against their opened image; one that is alone is settled before and after it.
+        """Play batches against their opened image; one that is alone is settled before and after it.
 
-        If somebody breaks the seal, what is held does not count, and this ends; apart, each unit is a wave, and that
-        one fails. Returns the units that are left.
+        If the scan or a target was changed, what is in the buffer does not count, and this ends; apart, each spec is a
+        batch, and that one fails. Returns the specs that are left.
         """
         for batch, alone in coming:
             again: Sequence[SessionSpec] = self._settle(task, buffer) if alone else []
@@ -179,7 +179,7 @@ class Player:
             else:
                 self.begins([spec.key for spec in (*buffer.unscored, *batch)])
                 with progress.step("playing", f"playing {several(len(batch), 'session')}", task.title):
-                    again = self._play_wave(task, batch, alone, targets, image, volume, buffer, apart)
+                    again = self._play_batch(task, batch, alone, targets, image, volume, buffer, apart)
                 self.begins([])
             if again:
                 return [*([] if apart else again), *(spec for rest, _ in coming for spec in rest)]
@@ -195,7 +195,7 @@ class Player:
         self.begins([])
         return again
 
-    def _play_wave(
+    def _play_batch(
         self,
         task: ImageTask,
         batch: Sequence[SessionSpec],
@@ -206,7 +206,7 @@ class Player:
         buffer: WriteBuffer,
         apart: bool,
     ) -> Sequence[SessionSpec]:
-        """Play one wave; returns the units that do not count because the seal is broken."""
+        """Play one batch; returns the specs that do not count because the scan or a target was changed."""
         started, monitor = time.perf_counter(), IntegrityMonitor(image, buffer.integrity)
         reset_peaks()
         try:
@@ -225,7 +225,7 @@ class Player:
         return again
 
     def _begun(self, spec: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
-        """The session of a unit, or its joint session."""
+        """The session of a spec, or its joint session."""
         if spec.protocol.partition:
             return Divided(spec.key, self._annotation([targets[info.id] for info in spec.targets]), self.job.metrics)
         own = [
@@ -274,7 +274,7 @@ def batches_of(
     fullness: Callable[[], float] = lambda: 0.0,
     last: int = LAST_BATCH,
 ) -> Iterator[tuple[Sequence[SessionSpec], bool]]:
-    """The waves, and whether each is alone: those that the clock suggests, and then the suspects; apart, each unit."""
+    """The batches, and whether each is alone: those that the clock suggests, then the suspects; apart, each spec."""
     if apart:
         yield from (([spec], True) for spec in specs)
     else:

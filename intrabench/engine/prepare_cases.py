@@ -46,7 +46,7 @@ def prepare_cases(job: Job, options: Options, reporter: Reporter, tell: Tell) ->
 
 
 class CasePreparation:
-    """The cases of data sets that are ready, and those on the agenda. failed: how many cases and data sets failed."""
+    """The cases of data sets that are ready, and those on the queue. failed: how many cases and data sets failed."""
 
     def __init__(self, job: Job, reporter: Reporter, tell: Tell) -> None:
         self.job, self.reporter, self.tell, self.failed = job, reporter, tell, 0

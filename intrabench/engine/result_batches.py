@@ -19,7 +19,7 @@ from intrabench.target import TargetInfo
 
 @dataclass(frozen=True, eq=False)
 class SessionBatch:
-    """Units that were played together, with the sessions of each and the columns that say how much memory that took."""
+    """Specs that were played together, with the sessions of each and the columns that say how much memory that took."""
 
     specs: Sequence[SessionSpec]
     sessions: Sequence[Sequence[Session | Divided]]
@@ -40,7 +40,7 @@ class ResultBatch:
 
 
 def played(batches: Sequence[SessionBatch]) -> ResultBatch:
-    """The sessions of these waves that are complete, with their turns and masks."""
+    """The sessions of these batches that are complete, with their turns and masks."""
     rows, turns, masks, summary = list[Mapping[str, Any]](), list[Mapping[str, Any]](), {}, Summary()
     every = [
         (spec, own, batch.memory) for batch in batches for spec, own in zip(batch.specs, batch.sessions, strict=True)
@@ -59,7 +59,7 @@ def played(batches: Sequence[SessionBatch]) -> ResultBatch:
 
 
 def failed(specs: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> ResultBatch:
-    """Units that were never played, and why; of_data: because their case could not be had, which counts in no mean."""
+    """Specs that were never played, and why; of_data: because their case could not be had, which counts in no mean."""
     status, dice = (NO_DATA, None) if of_data else (failure.status, 0.0)
     keys = [key for spec in specs for key in spec.sessions]
     summary = Summary(computed=len(keys), keys=set(keys))
@@ -71,7 +71,7 @@ def failed(specs: Sequence[SessionSpec], failure: Failure, of_data: bool = False
 
 
 def not_applicable(specs: Sequence[SessionSpec], reason: str) -> ResultBatch:
-    """Units that do not apply to their model because of the kind of images."""
+    """Specs that do not apply to their model because of the kind of images."""
     keys = {key for spec in specs for key in spec.sessions}
     summary = Summary(computed=len(keys), keys=keys)
     summary.inapplicable[reason] += len(keys)

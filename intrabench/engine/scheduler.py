@@ -1,4 +1,4 @@
-"""The work of a run: cases are prepared and groups played, by as many hands as there are, each at its own pace."""
+"""The work of a run: cases are prepared and tasks played, by as many executors as there are, each at its own pace."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Scheduler:
         self.store, self.summary = writer.store, writer.summary
         self.queue = TaskQueue(self.job.runners, plan.waiting, apart=not self.job.ships)
         self.locks = TaskLocks(self.job, writer, reporter, self._share)
-        self._expected: dict[ImageTask, int] = {}  # sessions that were missing when it was put on the agenda
+        self._expected: dict[ImageTask, int] = {}  # sessions that were missing when it was put on the queue
         self._lock, self._begun = RLock(), False
         self._waited = 0  # times that all that was left was held by other runs
         self._players = 1
@@ -49,7 +49,7 @@ class Scheduler:
             self._tell()
 
     def done_by(self, executors: Executors) -> None:
-        """Prepare all cases and play all groups.
+        """Prepare all cases and play all tasks.
 
         Raises:
             IntraBenchError: a worker refuses the job, or the results cannot be written.
@@ -68,7 +68,7 @@ class Scheduler:
 
     @property
     def executors(self) -> int:
-        """For how many hands there is work: one per image, or one per session where images are not encoded."""
+        """For how many executors there is work: one per image, or one per session where images are not encoded."""
         if self.queue.cases and not all(runner.model.encodes for runner in self.job.runners):
             return MOST  # nobody knows yet
         known = sum(1 if task.runner.model.encodes else number for task, number in self._expected.items())
@@ -79,7 +79,7 @@ class Scheduler:
         self._begun = True
 
     def _together(self, executors: Executors) -> None:
-        """Let all hands work, also those that come later; the first error ends all."""
+        """Let all executors work, also those that come later; the first error ends all."""
         locks = executors.locks or self.locks
 
         def playing(players: Iterable[Executor]) -> list[Callable[[], None]]:
@@ -116,7 +116,7 @@ class Scheduler:
                 self._play(executor, found, locks)
 
     def _play(self, executor: Executor, task: ImageTask, locks: TaskHandler) -> None:
-        """Play a group under its lease; if another run holds it, later."""
+        """Play a task under its lock; if another run holds it, later."""
         try:
             # another run finished those that are no longer missing
             locks.play(executor, task, lambda missing: self.reporter.advance(self._expected.pop(task) - missing, 0))
@@ -127,7 +127,7 @@ class Scheduler:
                     self.reporter.say(f"waiting for {busy}")
 
     def _share(self, executor: Executor, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-        """Play units with the help of hands that have nothing else to do."""
+        """Play specs with the help of executors that have nothing else to do."""
         executors = self._players if not task.runner.model.encodes else 1
         shared = SharedTask(task, specs, take, executors, lambda: self.queue.tasks >= executors)
         self.queue.offer(shared)
@@ -145,7 +145,7 @@ class Scheduler:
                 shared.played()
 
     def _found(self, dataset: Dataset, case: str, index: CaseIndex) -> None:
-        """A case is ready: count its sessions, and put those that are missing on the agenda."""
+        """A case is ready: count its sessions, and put those that are missing on the queue."""
         with self._lock:
             self.plan.ready[dataset, case] = index
             if self._mending:

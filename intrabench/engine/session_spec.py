@@ -1,4 +1,4 @@
-"""The units of a run: sessions with content keys, grouped by image. Needs only the target index, not a volume."""
+"""The specs of a run: sessions with content keys, grouped by image. Needs only the target index, not a volume."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _json = lru_cache(maxsize=4096, typed=True)(json.dumps)
 
 
 def keys(begun: Sequence[hashlib._Hash], what: Iterable[bytes], how: Sequence[bytes]) -> list[str]:
-    """Content keys, in the order of `Job.units`: of each target, with each prompter, for each seed.
+    """Content keys, in the order of `Job.specs`: of each target, with each prompter, for each seed.
 
     begun: `ModelRunner.begun` of each prompter. what: `what_is_asked` for each target. how:
     `how_it_is_asked` for each seed.
@@ -71,7 +71,7 @@ def what_is_asked(
 
 
 def sessions_of(key: str, targets: Sequence[TargetInfo], rules: JointRules | None) -> tuple[str, ...]:
-    """The keys of the sessions of a unit; those of a joint session follow from its own."""
+    """The keys of the sessions of a spec; those of a joint session follow from its own."""
     if rules is None or not targets:
         return (key,)
     return tuple(hashlib.sha256(f"{key} {info.id}".encode()).hexdigest()[:24] for info in targets)
@@ -152,7 +152,7 @@ class ModelRunner:
         return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
 
     def begun(self, protocol: Protocol, prompter: Prompter, dataset: Dataset) -> hashlib._Hash:
-        """The hash of a key, fed with what many units share."""
+        """The hash of a key, fed with what many specs share."""
         shared = protocol, prompter, dataset
         key = tuple(map(id, shared))
         if key not in self._begun:  # what is shared is kept, too, so that nothing else gets its id
@@ -206,7 +206,7 @@ class SessionSpec:
 
     @cached_property
     def sessions(self) -> tuple[str, ...]:
-        """The keys of its sessions, one for each target; of a single target or a whole case it is that of the unit."""
+        """The keys of its sessions, one for each target; of a single target or a whole case it is that of the spec."""
         return sessions_of(self.key, self.targets, self.protocol.joint)
 
     @property

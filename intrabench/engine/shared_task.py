@@ -1,4 +1,4 @@
-"""A group that several hands play together, because opening its image once more costs next to nothing."""
+"""A task that several executors play together, because opening its image once more costs next to nothing."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from intrabench.engine.player import Take
 from intrabench.engine.session_spec import SessionSpec
 
 PORTIONS = 4
-"""Of a group per hand: so many that all end at about the same time."""
+"""Of a task per hand: so many that all end at about the same time."""
 
 WHOLE = 64
-"""Units in a portion while all hands have groups of their own: waves stay full, and help can still come later."""
+"""Specs in a portion while all executors have tasks of their own: batches stay full, and help can still come later."""
 
 
 class SharedTask:
-    """Units of a group in portions, each of which is handed out once. `take` gets what is finished.
+    """Specs of a task in portions, each of which is handed out once. `take` gets what is finished.
 
-    busy: whether all hands have groups of their own, so that nobody will help.
+    busy: whether all executors have tasks of their own, so that nobody will help.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where groups are played under their leases, and what is finished is written."""
+"""Where tasks are played under their locks, and what is finished is written."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from intrabench.files.locks import ATTEMPTS, Lock, locked
 from intrabench.models.base import Failure
 
 Share = Callable[[Executor, ImageTask, Sequence[SessionSpec], Take], None]
-"""Has a hand play units."""
+"""Has an executor play specs."""
 
 
 def alone(executor: Executor, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-    """The hand plays them without help."""
+    """The executor plays them without help."""
     executor.play(task, specs, take)
 
 
 class TaskLocks:
-    """The results folder, as those see it who play.
+    """What is missing of tasks, and the locks under which it is played and written.
 
-    share: has a hand play units, perhaps with the help of others. ended: whether somebody has ended this process, which
-    may be code of the user's own that sends it a signal each time it is played.
+    share: has an executor play specs, perhaps with the help of others. ended: whether somebody has ended this process,
+    which may be code of the user's own that sends it a signal each time it is played.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class TaskLocks:
         self._ended = ended
 
     def unfinished(self, task: ImageTask) -> set[str]:
-        """The sessions of a group to be played; those of a joint session are played together."""
+        """The sessions of a task to be played; those of a joint session are played together."""
         done, keys = self.store.finished(self.job.rounds), task.keys
         found = {key for key in keys if key not in done or self._lacks_masks(key)}
         size = task.joint
@@ -56,16 +56,16 @@ class TaskLocks:
         return found
 
     def missing(self, task: ImageTask) -> list[SessionSpec]:
-        """The units of a group that are to be played."""
+        """The specs of a task that are to be played."""
         keys = self.unfinished(task)
         return [spec for spec in task.specs if not keys.isdisjoint(spec.sessions)] if keys else []
 
     def play(self, executor: Executor, task: ImageTask, found: Callable[[int], object]) -> None:
-        """Have a hand play what is missing of a group, under its lease; `found` gets the number of these sessions.
+        """Have an executor play what is missing of a task, under its lock; `found` gets the number of these sessions.
 
         Raises:
-            Busy: another run holds the group.
-            Stopped: the hand was stopped.
+            Busy: another run holds the task.
+            Stopped: the executor was stopped.
         """
         with locked(self.store.root / "locks" / task.lock_name) as lock:
             specs = self.missing(task)
@@ -88,5 +88,5 @@ class TaskLocks:
 
     def _take(self, lock: Lock, part: ResultBatch) -> None:
         self.writer.take(part)
-        if part.rows:  # none of a wave that was cut off
+        if part.rows:  # none of a batch that was cut off
             lock.progressed()

@@ -1,4 +1,4 @@
-"""What is still to be done, for several threads to take from: groups to be played, cases to be prepared."""
+"""What is still to be done, for several threads to take from: tasks to be played, cases to be prepared."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.shared_task import SharedTask
 
 PAUSE_SECONDS = 1.0
-"""How long a group that another run holds is left alone."""
+"""How long a task that another run holds is left alone."""
 
 PATIENCE_SECONDS = 10.0
-"""So long a hand that has loaded a network waits for a case to be prepared, before it loads another model instead.
+"""So long an executor that has loaded a network waits for a case to be prepared, before it loads another model instead.
 
 About what it takes to load a large network: so waiting and loading together take at most twice the time of the better
 choice, which nobody knows beforehand.
@@ -27,7 +27,7 @@ START_SECONDS = 1.0
 
 
 class TaskQueue:
-    """Groups and cases, each handed out once.
+    """Tasks and cases, each handed out once.
 
     apart: whether another model takes a fresh process, because code that does not ship is played.
     """
@@ -41,25 +41,25 @@ class TaskQueue:
         self._cases, self._preparing, self._stopped = deque(cases), 0, False
 
     def add(self, task: ImageTask) -> None:
-        """A group that can be played now."""
+        """A task that can be played now."""
         with self._changed:
             self._groups[task.runner].append(task)
             self._changed.notify_all()  # not each that waits would take it
 
     def later(self, task: ImageTask) -> bool:
-        """A group that another run holds. Returns whether nothing else is left to be handed out."""
+        """A task that another run holds. Returns whether nothing else is left to be handed out."""
         with self._changed:
             self._held.append((time.monotonic() + PAUSE_SECONDS, task))
             return not (self._cases or self._preparing or any(self._groups.values()))
 
     def offer(self, shared: SharedTask) -> None:
-        """A group that is being played, and that hands without a group of their own may help with."""
+        """A task that is being played, and that executors without a task of their own may help with."""
         with self._changed:
             self._pools = [one for one in self._pools if one] + [shared]
             self._changed.notify_all()
 
     def next(self, runner: ModelRunner | None) -> ImageTask | SharedTask | None:
-        """The next group, of this model if there is one, because it is loaded; else one to help with.
+        """The next task, of this model if there is one, because it is loaded; else one to help with.
 
         None when all is done. Waits while cases are prepared, or other runs hold the rest.
         """
@@ -79,7 +79,7 @@ class TaskQueue:
 
     @property
     def tasks(self) -> int:
-        """How many groups could be played now, but nobody does."""
+        """How many tasks could be played now, but nobody does."""
         with self._changed:
             return sum(map(len, self._groups.values()))
 
@@ -98,7 +98,7 @@ class TaskQueue:
             return self._cases.popleft()
 
     def prepared(self) -> bool:
-        """A case was prepared, or cannot be; its groups were added before. Returns whether it was the last one."""
+        """A case was prepared, or cannot be; its tasks were added before. Returns whether it was the last one."""
         with self._changed:
             self._preparing -= 1
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Several hands at work, each in a thread of its own."""
+"""Several executors at work, each in a thread of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from intrabench.engine.executors.executor import Stopped
 
 ARRIVAL_SECONDS = 1.0
-"""How often it is asked whether more hands have come."""
+"""How often it is asked whether more executors have come."""
 
 Call = Callable[[], Any]
 

@@ -1,4 +1,4 @@
-"""Hold back what was played until the scan is known to be unchanged."""
+"""Batches wait here to be written until the scan is known to be unchanged and their scores are there."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from intrabench.engine.result_batches import SessionBatch
 from intrabench.engine.session_spec import SessionSpec
 
 SHARE = 0.05
-"""The largest share of the time for looking at the seal, because it reads the whole scan, and for awaiting scores."""
+"""The largest share of the time for the integrity check, which reads the whole scan, and for awaiting scores."""
 LEAST_SECONDS = 2.0
-"""Waves shorter than this become one part: small files cost more than playing them again after a kill."""
+"""Batches shorter than this become one part: small files cost more than playing them again after a kill."""
 
 
 Keep: TypeAlias = Callable[[Sequence[SessionBatch]], None]
-"""Takes waves that were played."""
+"""Takes batches that were played."""
 
 
 class WriteBuffer:
-    """Waves that were played under a seal. They are written once it was found unbroken and their scores are known.
+    """Batches that were played. They are written once the scan was found unchanged and their scores are known.
 
-    broken: whether it was broken at the last look.
+    broken: whether it was changed at the last look.
     """
 
     def __init__(self, keep: Keep, integrity: IntegrityCheck) -> None:
@@ -33,7 +33,7 @@ class WriteBuffer:
         self._looked = time.perf_counter()
 
     def add(self, batch: SessionBatch) -> None:
-        """Hold a wave."""
+        """Add a batch."""
         self._waves.append(batch)
 
     @property
@@ -43,7 +43,7 @@ class WriteBuffer:
 
     @property
     def unscored(self) -> Sequence[SessionSpec]:
-        """Units whose scores are not known yet."""
+        """Specs whose scores are not known yet."""
         return [
             spec
             for batch in self._waves
@@ -52,9 +52,9 @@ class WriteBuffer:
         ]
 
     def settle_if_due(self) -> Sequence[SessionSpec]:
-        """`settle` if looking at the seal, and a part, take a small share of the time since the last look.
+        """`settle` if the integrity check and a part take a small share of the time since the last one.
 
-        Waves without scores are held until the next time; if no wave has them, it waits for them for as small a share.
+        Batches without scores wait until the next time; if no batch has them, this waits for them for as small a share.
         """
         passed = time.perf_counter() - self._looked
         if passed <= max(self.integrity.seconds / SHARE, LEAST_SECONDS):
@@ -62,21 +62,21 @@ class WriteBuffer:
         return self._settle(self._scored_within(0.0) or self._scored_within(SHARE * passed))
 
     def _scored_within(self, seconds: float) -> int:
-        """How many waves, from the first on, have all their scores after waiting for so long at most."""
+        """How many batches, from the first on, have all their scores after waiting for so long at most."""
         until = time.perf_counter() + seconds
         return len(list(takewhile(lambda batch: _scored(batch, until), self._waves)))
 
     def settle(self) -> Sequence[SessionSpec]:
-        """Look at the seal, and write what is held as one part.
+        """Check that the scan is unchanged, and write all batches as one part.
 
-        If it is broken, nothing is written; the units that were held are returned, because they do not count.
+        If it was changed, nothing is written; the specs are returned, because they do not count.
         """
         for batch in self._waves:
             _scored(batch, None)
         return self._settle(len(self._waves))
 
     def _settle(self, count: int) -> Sequence[SessionSpec]:
-        """Settle the first waves; if the seal is broken, none counts."""
+        """Settle the first batches; if the scan was changed, none counts."""
         if not count:
             return []
         self.broken = self.integrity.broken
@@ -91,6 +91,6 @@ class WriteBuffer:
 
 
 def _scored(batch: SessionBatch, until: float | None) -> bool:
-    """Whether all scores of a wave are known, after waiting for them until then; None: as long as it takes."""
+    """Whether all scores of a batch are known, after waiting for them until then; None: as long as it takes."""
     sessions = [session for own in batch.sessions for session in own]
     return all(session.scored(None if until is None else until - time.perf_counter()) for session in sessions)

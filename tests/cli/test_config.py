@@ -12,7 +12,7 @@ import intrabench
 from intrabench.results.parts import read_rows
 from intrabench.results.runs import read_records
 from tests.conftest import Said
-from tests.test_calibration import written
+from tests.test_effort_files import written
 
 RUN = """\
 model = ["box_fill", "random_walker"]

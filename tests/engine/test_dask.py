@@ -24,7 +24,7 @@ from intrabench.engine.clusters.description import Description, imported
 from intrabench.engine.executors.dask import payload
 from intrabench.engine.executors.dask.executor import DaskCluster
 from intrabench.engine.executors.dask.payload import TaskMessage, TaskResult
-from intrabench.engine.executors.dask.worker_plugin import DaskReporter, forget_settings
+from intrabench.engine.executors.dask.worker import DaskReporter, forget_settings
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError
 from intrabench.results.parts import read_rows

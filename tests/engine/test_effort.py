@@ -27,7 +27,7 @@ from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.soundness import check_mixable
 from tests.conftest import Said
 from tests.people.annotating.playing import new_id
-from tests.test_calibration import TEXT, written
+from tests.test_effort_files import TEXT, written
 
 DATA = "phantom:shape=16x32x32,instances=1"
 OUT = Path("out")

@@ -23,16 +23,16 @@ class Stopped(Exception):
 
 
 class Executor(Protocol):
-    """Plays groups and prepares cases, one at a time."""
+    """Plays tasks and prepares cases, one at a time."""
 
     name: str
 
     @property
     def runner(self) -> ModelRunner | None:
-        """The model of the last group, which it may have loaded."""
+        """The model of the last task, which it may have loaded."""
 
     def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-        """Play the units of a group; `take` gets each of them once, finished or failed.
+        """Play the specs of a task; `take` gets each of them once, finished or failed.
 
         Raises:
             Stopped: it was stopped.
@@ -53,14 +53,14 @@ class Executor(Protocol):
 
 
 class TaskHandler(Protocol):
-    """Where groups are played: `intrabench.engine.task_locks.TaskLocks`, or something that hands them on to one."""
+    """Where tasks are played: `TaskLocks`, or a cluster whose workers have their own."""
 
     def play(self, executor: Any, task: ImageTask, found: Callable[[int], object]) -> None:
-        """Have a hand play what is missing of a group; `found` gets the number of these sessions.
+        """Have an executor play what is missing of a task; `found` gets the number of these sessions.
 
         Raises:
-            Busy: another run holds the group.
-            Stopped: the hand was stopped.
+            Busy: another run holds the task.
+            Stopped: the executor was stopped.
         """
 
 
@@ -68,8 +68,8 @@ class TaskHandler(Protocol):
 class Executors:
     """Those who play, and those who prepare cases.
 
-    here: it is the same one, in this process. locks: where they play, if not at the desk of this process. more: players
-    that have come since it was last asked.
+    here: it is the same one, in this process. locks: where they play, if not under the locks of this process. more:
+    players that have come since it was last asked.
     """
 
     players: Sequence[Executor]
@@ -80,7 +80,7 @@ class Executors:
 
 
 class InProcessExecutor:
-    """Does the work in this process. note: a sentence to say before the first group is played."""
+    """Does the work in this process. note: a sentence to say before the first task is played."""
 
     name = ""
 
@@ -91,7 +91,7 @@ class InProcessExecutor:
         self._player = Player(job, lambda part: self._take(part) if self._take else None, reporter.say)
 
     def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-        """Play the units of a group."""
+        """Play the specs of a task."""
         if self._note:
             self.reporter.note(self._note)
             self._note = ""

@@ -30,7 +30,7 @@ def plays_in_process(options: Options) -> bool:
 
 @contextmanager
 def make_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
-    """The hands for a work, which are closed at the end."""
+    """The executors for a work, which are closed at the end."""
     if plays_in_process(options):
         here = InProcessExecutor(work.job, work.reporter, _shared_by(work.job, options))
         yield Executors([here], [here], here=True)
@@ -45,7 +45,7 @@ def make_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
     preparing = preparer_placements(work.queue.cases)
     share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
-        executor = partial(_hand, stack, options, work.job, work.reporter)
+        executor = partial(_process_executor, stack, options, work.job, work.reporter)
         yield Executors(
             [executor(one, True, share) for one in places], [executor(one, False, rest) for one in preparing]
         )
@@ -64,17 +64,19 @@ def _shared_by(job: Job, options: Options) -> str:
 
 @contextmanager
 def make_preparers(options: Options, job: Job, cases: int, reporter: Reporter) -> Iterator[Executors]:
-    """The hands that prepare so many cases, where nothing is played; they are closed at the end."""
+    """The executors that prepare so many cases, where nothing is played; they are closed at the end."""
     if plays_in_process(options):
         yield Executors([], [InProcessExecutor(job, reporter)], here=True)
         return
     places = worker_placements(options.workers, (), cases)
     share = default_memory_limit_mb(len(places))
     with ExitStack() as stack:
-        yield Executors([], [_hand(stack, options, job, reporter, one, False, share, "--jobs") for one in places])
+        yield Executors(
+            [], [_process_executor(stack, options, job, reporter, one, False, share, "--jobs") for one in places]
+        )
 
 
-def _hand(
+def _process_executor(
     stack: ExitStack,
     options: Options,
     job: Job,

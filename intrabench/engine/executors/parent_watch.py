@@ -42,6 +42,6 @@ def watch(lifeline: int) -> None:
 def _watch(lifeline: int) -> None:
     while os.read(lifeline, 1) == INTERRUPT:
         signal.raise_signal(signal.SIGINT)  # which the main thread handles
-    if sys.platform != "win32" and os.getpgrp() == os.getpid():  # the group is ours
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():  # the task is ours
         os.killpg(os.getpgrp(), signal.SIGKILL)
     os._exit(1)

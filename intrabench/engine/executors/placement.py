@@ -67,7 +67,7 @@ def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], tasks: 
     """The places of the workers, none if the calling process plays by itself.
 
     ``auto``: one per GPU if a model computes on CUDA; else one per so many cores as the model needs that needs most,
-    as far as memory is enough. Never more than there are groups. Several workers have a GPU of their own, in turn if
+    as far as memory is enough. Never more than there are tasks. Several workers have a GPU of their own, in turn if
     there are too few, and share the cores, unless the user has set the number of threads.
 
     Raises:

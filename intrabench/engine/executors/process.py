@@ -19,13 +19,13 @@ from intrabench.identity.versions import ships
 from intrabench.models.base import Failure
 
 LEAST_SHARE = 0.1
-"""The least part of ``--timeout`` that a part of a wave gets."""
+"""The least part of ``--timeout`` that a part of a batch gets."""
 
 
 class ProcessExecutor:
-    """Plays groups and prepares cases in a worker process.
+    """Plays tasks and prepares cases in a worker process.
 
-    A process that dies costs only the sessions at fault: the wave that it was playing is played again in halves, until
+    A process that dies costs only the sessions at fault: the batch that it was playing is played again in halves, until
     the session that kills it is alone. One that was alone from the beginning is played once more.
 
     Code that does not ship may change what all code of its process shares, such as a function of numpy. So a process
@@ -38,7 +38,7 @@ class ProcessExecutor:
         self._only: ModelRunner | Dataset | None = None  # all that the process may still be used for
 
     def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-        """Play the units of a group; `take` gets each of them once, finished or failed.
+        """Play the specs of a task; `take` gets each of them once, finished or failed.
 
         Raises:
             Stopped: it was stopped.
@@ -107,7 +107,7 @@ class ProcessExecutor:
         self.worker.close()
 
     def _numbers(self, task: ImageTask) -> dict[str, Any]:
-        """The group as the worker knows it, which has made the same job."""
+        """The task as the worker knows it, which has made the same job."""
         runner = self.job.runners.index(task.runner)
         return {"dataset": self.job.datasets.index(task.dataset), "case": task.case, "runner": runner}
 
@@ -117,9 +117,9 @@ def _changed(what: str) -> Failure:
 
 
 class CrashBisection:
-    """What is left of a group, and the waves of it of which some session is fatal.
+    """What is left of a task, and the batches of it of which some session is fatal.
 
-    left: units by their keys. suspects: waves as keys, with the part of the patience that each gets.
+    left: specs by their keys. suspects: batches as keys, with the part of the patience that each gets.
     """
 
     def __init__(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:

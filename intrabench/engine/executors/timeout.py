@@ -15,9 +15,9 @@ LONGEST_TICK = 1.0
 class Timeout:
     """Counts the time of what a worker is doing, against a limit in seconds.
 
-    Playing a wave has one clock, which stands still while the model is loaded or something is encoded; each such step
+    Playing a batch has one clock, which stands still while the model is loaded or something is encoded; each such step
     has a clock of its own; so has the preparation of a case, with a limit of its own. share: the part of the limit that
-    a wave gets.
+    a batch gets.
     """
 
     def __init__(self, limit: float) -> None:
@@ -31,7 +31,7 @@ class Timeout:
         self.phase, self.what = phase, what
 
     def batch(self, share: float = 1.0) -> None:
-        """A wave begins or ends."""
+        """A batch begins or ends."""
         self._spent.pop("playing", None)
         self.share = share
 
@@ -49,6 +49,6 @@ class Timeout:
         return self.limit * (self.share if self.phase == "playing" else 1.0)
 
     @property
-    def barks(self) -> bool:
+    def expired(self) -> bool:
         """Whether it takes too long."""
         return self._spent.get(self.phase, 0.0) > self.allowed

@@ -1,4 +1,4 @@
-"""A worker process: it makes the job of its supervisor's options, and then plays groups and prepares cases for it.
+"""A worker process: it makes the job of its supervisor's options, and then plays tasks and prepares cases for it.
 
 It receives tasks and answers each with messages, of which the last one ends the task: ``done`` with its result,
 ``failed`` with a `Failure`, or ``stopped``. Finished sessions go to the supervisor, which acknowledges
@@ -68,7 +68,7 @@ class WorkerConnection:
 
 
 class RelayReporter(Silent):
-    """A reporter that hands everything over to the supervisor's."""
+    """A reporter that passes everything on to that of the run."""
 
     def __init__(self, line: WorkerConnection) -> None:
         self.line = line
@@ -113,7 +113,7 @@ class Worker:
     def play(
         self, dataset: int, case: str, runner: int, keys: Sequence[str], suspects: Sequence[Sequence[str]]
     ) -> None:
-        """Play sessions of a group, given by their keys; the case is prepared if this machine lacks it."""
+        """Play sessions of a task, given by their keys; the case is prepared if this machine lacks it."""
         where, model = self.job.datasets[dataset], self.job.runners[runner]
         with foreign():
             index = cases.look(where, case)[0] or prepare(where, case, self.reporter)

@@ -74,7 +74,7 @@ class WorkerProcess:
         self.plays, self.memory_mb, self.option = plays, memory_mb, option
         self._process: ChildProcess | None = None
         self._stopping, self._stopped_at, self._looked, self._in_vain = False, 0.0, 0.0, 0
-        self._wave: Sequence[str] = ()
+        self._batch: Sequence[str] = ()
         self._lock = Lock()
         self._downloads: dict[str, Download] = {}
 
@@ -85,7 +85,7 @@ class WorkerProcess:
         take: Take = lambda part: None,
         share: Callable[[Sequence[str]], float] = lambda batch: 1.0,
     ) -> None:
-        """Have the process do a task, and listen until it is done. share: the part of the patience that a wave gets.
+        """Have the process do a task, and listen until it is done. share: the part of the patience that a batch gets.
 
         Raises:
             Death: it died or was ended.
@@ -93,7 +93,7 @@ class WorkerProcess:
             IntraBenchError: it cannot make the job of these options; no other process could.
             Stopped: it was stopped; what it had finished was taken.
         """
-        self._wave = ()
+        self._batch = ()
         try:
             if self._process is None:
                 self._start()
@@ -179,7 +179,7 @@ class WorkerProcess:
                 take(about)
                 self._send("stored")
             elif said == "wave":
-                self._wave = about
+                self._batch = about
                 self.timeout.batch(share(about))
             elif said == "doing":
                 phase, what, title = about
@@ -226,9 +226,9 @@ class WorkerProcess:
         if process.gone:
             raise self._ended(process)
         what = (
-            several(len(self._wave), "session") if self.timeout.phase == "playing" else self.timeout.what or "a worker"
+            several(len(self._batch), "session") if self.timeout.phase == "playing" else self.timeout.what or "a worker"
         )
-        if self.timeout.barks:
+        if self.timeout.expired:
             option = " (--timeout)" if self.timeout.phase != "preparing" else ""
             raise self._death("timeout", f"{what} took longer than {self.timeout.allowed:g} s{option}")
         if rss_mb(process.pid) > self.memory_mb:
@@ -257,7 +257,7 @@ class WorkerProcess:
         return Stopped() if self._stopping else self._death("error", process.ended())
 
     def _death(self, status: FailureStatus, message: str) -> WorkerDeath:
-        return WorkerDeath(status, message, self._wave)
+        return WorkerDeath(status, message, self._batch)
 
     def _end(self) -> None:
         """End the process now."""

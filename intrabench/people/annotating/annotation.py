@@ -377,7 +377,7 @@ def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
 
 
 def _in_order(plan: Plan) -> list[ImageTask]:
-    """The groups in the order of the job's cases."""
+    """The tasks in the order of the job's cases."""
     selected = [one for one in plan.job.selected() if one in plan.ready]
     return [image_task for one in selected for image_task in plan.tasks(*one, plan.ready[one])]
 

@@ -1,6 +1,6 @@
 """The log of what people did, in SQLite: every turn is on the disk before the model is asked for its answer.
 
-``RESULTS/people/annotating.sqlite`` belongs to the process that holds its lease; results are read from the Parquet
+``RESULTS/people/annotating.sqlite`` belongs to the process that holds its lock; results are read from the Parquet
 files. An event is never changed: to take a turn back is an event, too.
 """
 

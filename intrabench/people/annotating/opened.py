@@ -1,4 +1,4 @@
-"""An opened image, on which people play: under the lease of its group, so that no run plays the same meanwhile."""
+"""An opened image, on which people play: under the lock of its task, so that no run plays the same meanwhile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Opened:
     """A case, encoded once for all people. sittings: their sessions, by key. used: when, by the monotonic clock."""
 
     def __init__(self, image_task: ImageTask, root: Path, scorer: Scorer) -> None:
-        """Take the lease, read the scan and open it.
+        """Take the lock, read the scan and open it.
 
         Raises:
             IntraBenchError: a run plays this case, or the scan or the model cannot be opened.
@@ -56,11 +56,11 @@ class Opened:
                 raise NotApplicable("the model takes one grey value per voxel, this image has channels")
             if image_task.job.strict:
                 refuse(model.notes(self.volume))
-            self._seal, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
+            self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(image_task.runner.open(self.volume))
 
     def sitting(self, spec: SessionSpec) -> Sitting:
-        """The session of a unit, begun if it is not open.
+        """The session of a spec, begun if it is not open.
 
         Raises:
             IntraBenchError: its target cannot be read, or there is nothing to segment.
@@ -86,12 +86,12 @@ class Opened:
         Raises:
             IntraBenchError: somebody has changed the scan, so that no answer counts.
         """
-        if self._seal.broken:
+        if self._integrity.broken:
             raise IntraBenchError(f"the model changed the scan, {REMEDY}; restart after that")
         return played([SessionBatch([spec], [[self.sittings[spec.key].session]], memory())])
 
     def close(self) -> None:
-        """Close the image and give the lease back."""
+        """Close the image and give the lock back."""
         self.sittings.clear()
         with foreign():
             self._stack.close()

@@ -1,1 +1,1 @@
-"""The workers of a Dask cluster as the hands of a run."""
+"""The workers of a Dask cluster as the executors of a run."""

@@ -1,4 +1,4 @@
-"""The workers of a Dask cluster as the hands of a run: each has at most two tasks at a time, one task is one group."""
+"""The workers of a Dask cluster as the executors of a run: each has at most two tasks at a time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.clusters.connect import check_where, connected, within
-from intrabench.engine.executors.dask import worker_plugin
+from intrabench.engine.executors.dask import worker
 from intrabench.engine.executors.dask.discovery import GONE, KEPT, WorkerDiscovery, answered
 from intrabench.engine.executors.dask.payload import SEEN_SECONDS, Payload, TaskMessage, TaskResult
 from intrabench.engine.executors.executor import Executors, Stopped
@@ -36,7 +36,7 @@ PER_WORKER = 2
 """Tasks at a worker: one that it does, and the next one."""
 
 DEATHS = 3
-"""Dask workers that may die of one group."""
+"""Dask workers that may die of one task."""
 
 LOOK_SECONDS = 2.0
 """How often new workers are looked for."""
@@ -62,7 +62,7 @@ DYING = f"Dask workers died {DEATHS} times in a row before they began a task; wh
 
 @contextmanager
 def make_dask_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
-    """The hands of a cluster; those of workers that come later join."""
+    """The executors of a cluster; those of workers that come later join."""
     local = check_where(options.dask)
     places = worker_placements(str(local), work.job.runners, local) if local else []
     with connected(options.dask, work.reporter.say) as client:
@@ -92,8 +92,8 @@ class DaskCluster:
         self.executors: list[DaskExecutor] = []
         self.seats: dict[str, Counter[DaskExecutor]] = {}  # by the addresses of workers
         self.loaded: dict[str, ModelRunner] = {}
-        self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each group, also if it is played in portions
-        self.started: Counter[str] = Counter()  # how often each task in hand was begun, by its name
+        self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each task, also if it is played in portions
+        self.started: Counter[str] = Counter()  # how often each task in executor was begun, by its name
         self.begun = 0  # tasks
         self.stopped_at: float | None = None
         self.discovery = WorkerDiscovery(client, payload.needs)
@@ -145,7 +145,7 @@ class DaskCluster:
         self.work.reporter.say(f"waiting for {self.discovery.waited_for or what}")
 
     def executor(self) -> DaskExecutor:
-        """A hand that is not counted, for preparing."""
+        """An executor that is not counted, for preparing."""
         return DaskExecutor(self)
 
     def seat(self, executor: DaskExecutor) -> str:
@@ -164,14 +164,14 @@ class DaskCluster:
         return next((address for address, keys in tasks.items() if key in keys), "")
 
     def play(self, executor: DaskExecutor, task: ImageTask, found: Callable[[int], object]) -> None:
-        """Have a worker play what is missing of a group, take its lease, and write.
+        """Have a worker play what is missing of a task, take its lock, and write.
 
         Raises:
-            Busy: another run, or a worker that died just now, holds the lease.
+            Busy: another run, or a worker that died just now, holds the lock.
         """
         specs = self.work.locks.missing(task)
         try:
-            outcome = executor.ask(worker_plugin.play, task, specs)
+            outcome = executor.ask(worker.play, task, specs)
         except Killed:  # here its sessions fail
             self.work.locks.play(executor, task, found)
             return
@@ -188,12 +188,12 @@ class DaskCluster:
         """Have all workers hand over what is complete."""
         if self.stopped_at is None:
             self.stopped_at = time.monotonic()
-            self._tell(worker_plugin.stop, self.payload.run)
+            self._tell(worker.stop, self.payload.run)
 
     def close(self, finished: bool) -> None:
         """End the processes at the workers."""
         self.stopped_at = self.stopped_at or time.monotonic()
-        self._tell(worker_plugin.close, self.payload.run, finished)
+        self._tell(worker.close, self.payload.run, finished)
 
     def _tell(self, function: Callable[..., None], *args: Any) -> None:
         """Call a function at all workers, of which some may be gone, and the scheduler, too."""
@@ -226,7 +226,7 @@ class Killed(Exception):
 
 
 class DaskExecutor:
-    """A hand at a worker of a cluster; while it waits, its task may be done by another worker."""
+    """An executor at a worker of a cluster; while it waits, its task may be done by another worker."""
 
     name = ""
 
@@ -239,9 +239,9 @@ class DaskExecutor:
         return self.cluster.loaded.get(self.cluster.seat(self))
 
     def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-        """Have units played, and take them when all are finished."""
+        """Have specs played, and take them when all are finished."""
         try:
-            outcome = self.ask(worker_plugin.play, task, specs)
+            outcome = self.ask(worker.play, task, specs)
         except Killed as error:
             take(failed(specs, Failure("error", str(error))))
             return
@@ -256,7 +256,7 @@ class DaskExecutor:
         """Have a case downloaded and converted."""
         message = TaskMessage(self.cluster.job.datasets.index(dataset), case)
         try:
-            outcome = self._done(worker_plugin.prepare, message, f"prepare {dataset.short_spec}", case, 0)
+            outcome = self._done(worker.prepare, message, f"prepare {dataset.short_spec}", case, 0)
         except Killed as error:
             return Failure("error", str(error))
         if outcome.stopped:
@@ -268,10 +268,10 @@ class DaskExecutor:
         self.cluster.stop()
 
     def close(self) -> None:
-        """Nothing; the fleet closes all."""
+        """Nothing; the cluster closes all."""
 
     def ask(self, function: Callable[..., TaskResult], task: ImageTask, specs: Sequence[SessionSpec]) -> TaskResult:
-        """What a worker makes of a group.
+        """What a worker makes of a task.
 
         Raises:
             Killed: too many workers died of it.

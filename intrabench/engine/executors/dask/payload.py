@@ -49,7 +49,7 @@ class Payload:
 
 
 Needs = tuple[str, str, str, list[str]]
-"""The versions of Python and of this package, the lease of the run, and the paths of plug-ins."""
+"""The versions of Python and of this package, the lock of the run, and the paths of plug-ins."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class TaskResult:
     """What came of a task.
 
     missing: sessions that were not there yet. parts: to be stored. summary, dice: of what was stored there. prepared:
-    a case. busy: who else holds the group. stopped: what was complete is here. failure: why
+    a case. busy: who else holds the task. stopped: what was complete is here. failure: why
     nothing could be done.
     """
 
@@ -85,7 +85,7 @@ class TaskResult:
         self.missing = missing
 
     def failed(self, specs: Sequence[SessionSpec]) -> ResultBatch:
-        """Units that failed because nothing could be done."""
+        """Specs that failed because nothing could be done."""
         assert self.failure is not None
         return failed(specs, self.failure, of_data=True)
 

@@ -34,7 +34,7 @@ IDLE_SECONDS = 900.0
 TELL_SECONDS = 0.5
 """The least time between two notices of what a worker does."""
 
-_posts: dict[str, DaskWorker] = {}
+_workers: dict[str, DaskWorker] = {}
 _ended: set[str] = set()
 _lock = Lock()
 
@@ -93,7 +93,7 @@ class DaskWorker:
             self._kept.enter_context(manifest.kept(store, self.summary))
 
     def play(self, message: TaskMessage, name: str) -> TaskResult:
-        """Play a group; rows are written here if the results folder is shared."""
+        """Play a task; rows are written here if the results folder is shared."""
         return self._done(name, lambda: self._played(message))
 
     def prepare(self, message: TaskMessage, name: str) -> TaskResult:
@@ -177,14 +177,14 @@ class DaskWorker:
             elif self.locks is None:
                 self.executor.play(task, [known[key] for key in message.keys], outcome.parts.append)
             else:
-                self._at_desk(self.locks, task, outcome)
+                self._under_lock(self.locks, task, outcome)
         except Stopped:
             outcome.stopped = True
         except Busy as busy:
             outcome.busy = str(busy)
         return outcome
 
-    def _at_desk(self, locks: TaskLocks, task: ImageTask, outcome: TaskResult) -> None:
+    def _under_lock(self, locks: TaskLocks, task: ImageTask, outcome: TaskResult) -> None:
         locks.writer.summary, self.reporter.dice = outcome.summary, outcome.dice
         try:
             locks.play(self.executor, task, outcome.found)
@@ -206,45 +206,45 @@ def forget_settings() -> None:
 
 
 def play(payload: Payload, message: TaskMessage, name: str) -> TaskResult:
-    """Play a group at this worker."""
-    post = _post(payload)
-    return post.play(message, name) if post else TaskResult(stopped=True)
+    """Play a task at this worker."""
+    dask_worker = _worker(payload)
+    return dask_worker.play(message, name) if dask_worker else TaskResult(stopped=True)
 
 
 def prepare(payload: Payload, message: TaskMessage, name: str) -> TaskResult:
     """Prepare a case at this worker."""
-    post = _post(payload)
-    return post.prepare(message, name) if post else TaskResult(stopped=True)
+    dask_worker = _worker(payload)
+    return dask_worker.prepare(message, name) if dask_worker else TaskResult(stopped=True)
 
 
 def stop(run: str) -> None:
     """Stop a run at this worker; it is not begun again."""
     _ended.add(run)
-    if post := _posts.get(run):
-        post.stop()
+    if dask_worker := _workers.get(run):
+        dask_worker.stop()
 
 
 def close(run: str, finished: bool) -> None:
     """Close a run at this worker; it is not begun again."""
     _ended.add(run)
     with _lock:
-        post = _posts.pop(run, None)
-    if post is not None:
-        post.close(finished)
+        dask_worker = _workers.pop(run, None)
+    if dask_worker is not None:
+        dask_worker.close(finished)
 
 
-def _post(payload: Payload) -> DaskWorker | None:
-    """The post of a run; None if the run has ended."""
+def _worker(payload: Payload) -> DaskWorker | None:
+    """The dask_worker of a run; None if the run has ended."""
     from distributed import get_worker
 
     with _lock:
         if payload.run in _ended:
             return None
-        if payload.run not in _posts:
+        if payload.run not in _workers:
             worker = get_worker()
-            _posts[payload.run] = DaskWorker(payload, worker)
+            _workers[payload.run] = DaskWorker(payload, worker)
             worker.loop.add_callback(worker.plugin_add, _leaving(payload.run))
-        return _posts[payload.run]
+        return _workers[payload.run]
 
 
 def _leaving(run: str) -> Any:
@@ -255,8 +255,8 @@ def _leaving(run: str) -> Any:
         name = f"intrabench-{run}"
 
         def teardown(self, worker: Any) -> None:
-            if post := _posts.get(run):
-                post.leaves = not post.stopped
+            if dask_worker := _workers.get(run):
+                dask_worker.leaves = not dask_worker.stopped
             close(run, finished=False)
 
     return Leaving()

@@ -17,7 +17,7 @@ from intrabench.engine.executors.dask import discovery, executor
 from intrabench.engine.executors.dask.discovery import WorkerDiscovery, answered
 from intrabench.engine.executors.dask.executor import DEATHS, DaskCluster, DaskExecutor, Left, Lost
 from intrabench.engine.executors.dask.payload import Payload, TaskMessage, TaskResult
-from intrabench.engine.executors.dask.worker_plugin import DaskWorker
+from intrabench.engine.executors.dask.worker import DaskWorker
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError, Unfinished
 from intrabench.models.base import Failure
@@ -265,7 +265,7 @@ def test_what_waits_at_a_worker_that_never_answers_goes_to_another(cluster: Dask
 
 
 @pytest.fixture
-def post(data: Path) -> Iterator[DaskWorker]:
+def dask_worker(data: Path) -> Iterator[DaskWorker]:
     """A run at a worker, in this process."""
     options = chosen(
         {"model": "box_fill", "prompter": "box_volume", "dataset": "phantom:shape=8x16x16,instances=1,scans=2"}
@@ -276,16 +276,18 @@ def post(data: Path) -> Iterator[DaskWorker]:
     made.close(finished=True)
 
 
-def test_a_worker_that_had_nothing_to_do_for_long_works_again(post: DaskWorker) -> None:
-    assert post.prepare(TaskMessage(0, "case-1"), "one").prepared is not None
-    post._idle()
-    assert post.preparer.worker._process is None
-    outcome = post.prepare(TaskMessage(0, "case-2"), "two")
+def test_a_worker_that_had_nothing_to_do_for_long_works_again(dask_worker: DaskWorker) -> None:
+    assert dask_worker.prepare(TaskMessage(0, "case-1"), "one").prepared is not None
+    dask_worker._idle()
+    assert dask_worker.preparer.worker._process is None
+    outcome = dask_worker.prepare(TaskMessage(0, "case-2"), "two")
     assert not outcome.stopped
     assert outcome.prepared is not None
 
 
-def test_the_end_of_a_run_ends_what_a_worker_still_does(post: DaskWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_run_ends_what_a_worker_still_does(
+    dask_worker: DaskWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a group that another worker has finished, because this one was silent for long."""
     begun, end = Event(), Event()
 
@@ -294,12 +296,12 @@ def test_the_end_of_a_run_ends_what_a_worker_still_does(post: DaskWorker, monkey
         end.wait(30)
         return TaskResult(stopped=end.is_set())
 
-    monkeypatch.setattr(post, "_played", play)
-    monkeypatch.setattr(post.make_executor, "stop", end.set)
-    thread = Thread(target=post.play, args=(TASK, "one"))
+    monkeypatch.setattr(dask_worker, "_played", play)
+    monkeypatch.setattr(dask_worker.executor, "stop", end.set)
+    thread = Thread(target=dask_worker.play, args=(TASK, "one"))
     thread.start()
     assert begun.wait(10)
-    post.close(finished=True)
+    dask_worker.close(finished=True)
     thread.join()
     assert end.is_set()
 

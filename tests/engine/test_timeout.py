@@ -9,7 +9,7 @@ def waited(timeout: Timeout, seconds: int) -> bool:
     """Whether it barks after so many seconds of silence."""
     for _ in range(4 * seconds):
         timeout.tick(0.25)
-    return timeout.barks
+    return timeout.expired
 
 
 def test_quick_slices_are_encoded_for_any_time_while_the_clock_of_the_wave_stands_still() -> None:
@@ -21,7 +21,7 @@ def test_quick_slices_are_encoded_for_any_time_while_the_clock_of_the_wave_stand
         timeout.begins("encoding", "encoding a slice")
         assert not waited(timeout, 9)
         timeout.begins("playing")
-        assert not timeout.barks
+        assert not timeout.expired
     assert not waited(timeout, 4)
     assert waited(timeout, 1)
 
@@ -56,4 +56,4 @@ def test_the_time_in_which_this_process_was_suspended_is_not_the_workers() -> No
     timeout = Timeout(10.0)
     timeout.begins("playing")
     timeout.tick(3600.0)
-    assert not timeout.barks
+    assert not timeout.expired
