@@ -6,10 +6,12 @@ And of its tests: each process that runs some collects all, so what is large is 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -98,3 +100,21 @@ def test_what_a_room_must_not_know(room: str, never: set[str]) -> None:
 @pytest.mark.parametrize("large", ["torch", "SimpleITK", "matplotlib", "itk", "monai"])
 def test_collecting_tests_imports_nothing_large(pytestconfig: pytest.Config, large: str) -> None:
     assert large not in pytestconfig.stash[IMPORTED]
+
+
+def test_what_the_page_says_is_decided_somewhere_is_there() -> None:
+    """The last column of the table of questions in docs/architecture.md."""
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| question | decided in |")[2].partition("\n\n")[0]
+    places = re.findall(r"`(intrabench\.[\w.]+)` \|$", table, re.MULTILINE)
+    assert len(places) > 5
+    for place in places:
+        assert resolve_name(place)
+
+
+def test_the_page_names_the_classes_of_a_run() -> None:
+    """Files of the table of words in docs/architecture.md exist."""
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:engine|files)/[\w/]+(?:\.py)?)/?`", page)
+    assert len(named) > 10
+    assert [name for name in named if not (PACKAGE / name).exists()] == []

@@ -379,7 +379,7 @@ def test_parts_of_the_package_import_only_what_the_page_lists_below_them() -> No
         part = path.relative_to(package).with_suffix("").parts[0]
         for name in _imported(ast.parse(path.read_text(encoding="utf-8"))) if part in height else ():
             below = height[part] > height[name] or part == name or height[part] == height[name] == 1 - len(lines)
-            assert below or part in ("registry", "contract"), f"{path.relative_to(ROOT)} imports intrabench.{name}"
+            assert below or part == "registry", f"{path.relative_to(ROOT)} imports intrabench.{name}"
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

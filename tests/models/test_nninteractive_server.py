@@ -26,9 +26,9 @@ from tests.conftest import Said
 from tests.models.nninteractive.played import ALL, VOLUME, same, turns_of
 from tests.models.nninteractive.played import play as played
 from tests.models.nninteractive_folder import write_folder
+from tests.people.servers.serving import INSIDE, ball, client, official, running, served
+from tests.people.servers.test_app import until_free
 from tests.processes import Process, command
-from tests.servers.serving import INSIDE, ball, client, official, running, served
-from tests.servers.test_app import until_free
 
 DATA = "phantom:shape=16x40x44,spacing=3x1x1,instances=2"
 SAME = ("target", "round", "status", "adapted", "dice", "prompts_hash")

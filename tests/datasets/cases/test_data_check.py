@@ -13,7 +13,7 @@ from intrabench.registry import registry
 from tests.datasets.convert.dicom_files import write_ct, write_seg
 from tests.datasets.convert.test_segment_nrrd import described, write
 from tests.datasets.folder.made import AFFINE, SHAPE, image, labels, nnunet, pair, save
-from tests.test_modality import body
+from tests.test_volume_modality import body
 
 pytestmark = pytest.mark.usefixtures("data")
 

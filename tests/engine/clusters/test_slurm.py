@@ -13,7 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tests.clusters.slurm import INSTALL, Slurm, missing, slurm, wait
+from tests.engine.clusters.slurm import INSTALL, Slurm, missing, slurm, wait
 from tests.engine.kill_drill import PLUGIN, compare
 
 pytestmark = [

@@ -306,7 +306,7 @@ def test_a_run_beside_does_no_harm() -> None:
     with annotating() as people:
         code, first = middle(people)
         with (
-            locked(OUT / "locks" / people._tasks.group(code).lock_name),
+            locked(OUT / "locks" / people._tasks.image_task(code).lock_name),
             pytest.raises(IntraBenchError, match="elsewhere"),
         ):
             people.give(code, "ab", new_id(), [first])
@@ -333,7 +333,7 @@ def test_what_nobody_looks_at_is_free_for_runs() -> None:
     with annotating() as people:
         code, first = middle(people)
         people.give(code, "ab", new_id(), [first])
-        lock = OUT / "locks" / people._tasks.group(code).lock_name
+        lock = OUT / "locks" / people._tasks.image_task(code).lock_name
         people.rest(60)
         assert lock.exists()
         people.rest(0)

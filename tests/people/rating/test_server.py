@@ -16,7 +16,7 @@ from intrabench.people.rating.study import Study
 from intrabench.people.servers.guard import BURST, LARGEST, Rates
 from tests.people.rating.conftest import answer, rating
 from tests.people.served import Client, Running
-from tests.servers.test_guard import PATHS, check_bodies
+from tests.people.servers.test_guard import PATHS, check_bodies
 
 
 @pytest.fixture(scope="module")

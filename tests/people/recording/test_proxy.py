@@ -26,7 +26,7 @@ from intrabench.prompts import Lasso, Prompts, Scribble, box3d, boxes, points
 from intrabench.registry import registry
 from tests.conftest import Said, make_target
 from tests.models.nninteractive_folder import write_folder
-from tests.servers.serving import HOSTS, INSIDE, ball, client, official, running, served
+from tests.people.servers.serving import HOSTS, INSIDE, ball, client, official, running, served
 
 DATA = "phantom:shape=16x40x44,spacing=3x1x1,instances=2"
 

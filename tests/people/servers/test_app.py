@@ -20,7 +20,7 @@ from intrabench.prompts import box3d, boxes, points
 from intrabench.registry import registry
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
-from tests.servers.serving import INSIDE, SHAPE, ball, client, served
+from tests.people.servers.serving import INSIDE, SHAPE, ball, client, served
 
 BOX = ((6, 7), (10, 21), (11, 22))
 SPACING = (2.5, 1.0, 1.0)

@@ -23,8 +23,8 @@ from intrabench.people.servers.arrays import pack
 from intrabench.people.servers.drawn import gesture
 from intrabench.people.servers.serving import serve
 from intrabench.play.validate import Refused
+from tests.people.servers.serving import HOSTS, running, served
 from tests.processes import Process, command
-from tests.servers.serving import HOSTS, running, served
 
 PIECE = b"10000\r\n" + b"x" * 2**16 + b"\r\n"
 PATHS = {

@@ -11,10 +11,10 @@ import pytest
 
 import intrabench
 from intrabench.publishing.board.submit import submit
-from tests.board.conftest import BY, PHANTOM, Make, edit_rows
-from tests.board.test_tampering import changed
 from tests.conftest import Said
 from tests.documented import ROOT
+from tests.publishing.board.conftest import BY, PHANTOM, Make, edit_rows
+from tests.publishing.board.test_tampering import changed
 
 Say = Callable[..., Said]
 

@@ -15,7 +15,7 @@ import pytest
 
 from intrabench.publishing.board.site import build
 from intrabench.publishing.board.statement import By
-from tests.board.conftest import BY, remade
+from tests.publishing.board.conftest import BY, remade
 from tests.tabs import Tabs
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(2)>"\'</script>{{7*7}}'

@@ -18,8 +18,8 @@ from intrabench.publishing.board.statement import By
 from intrabench.publishing.board.submit import submit
 from intrabench.reporting.table import effort_table
 from intrabench.results.parts import read_rows, read_turns
-from tests.board.conftest import BY, Make
 from tests.conftest import Said
+from tests.publishing.board.conftest import BY, Make
 
 Say = Callable[..., Said]
 WHO = ("--name", "Lab A", "--contact", "a@lab.example", "--licence", "CC0-1.0")

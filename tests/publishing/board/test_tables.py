@@ -16,7 +16,7 @@ from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.publishing.board.tables import INCOMPLETE, RANKED, WITHHELD, Table, address, tables
 from intrabench.reporting.table import Layout, effort_table, round_table
 from intrabench.statistics.aggregate import AGGREGATIONS
-from tests.board.conftest import remade
+from tests.publishing.board.conftest import remade
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from intrabench.publishing.board.submission import read_submission
 from intrabench.results.differences import who
 from intrabench.results.masks import masks_file, read_masks, write_masks
 from intrabench.results.parts import read_rows
-from tests.board.conftest import Make, edit_rows, edit_statement, problems, without_checksums
+from tests.publishing.board.conftest import Make, edit_rows, edit_statement, problems, without_checksums
 
 FIRST = pl.int_range(pl.len()) == 0
 

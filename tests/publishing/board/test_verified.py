@@ -15,8 +15,8 @@ from intrabench.publishing.board.files import write_checksums
 from intrabench.publishing.board.site import build
 from intrabench.publishing.board.submission import read_submission
 from intrabench.publishing.board.tables import Line, tables
-from tests.board.conftest import Make, remade
 from tests.conftest import Said
+from tests.publishing.board.conftest import Make, remade
 
 Say = Callable[..., Said]
 

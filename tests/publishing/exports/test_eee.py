@@ -20,7 +20,7 @@ from intrabench.publishing.exports.eee import Evaluator, export_eee
 from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
 from tests.conftest import GOLDEN, Said
-from tests.exports.conftest import DATA, SCANS
+from tests.publishing.exports.conftest import DATA, SCANS
 from tests.results.made import curve, rows
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

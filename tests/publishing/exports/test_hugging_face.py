@@ -13,8 +13,8 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.publishing.exports.hugging_face import Source, export_hugging_face
 from intrabench.results.store import Store
-from tests.exports.conftest import DATA, SCANS
-from tests.exports.test_eee import stored
+from tests.publishing.exports.conftest import DATA, SCANS
+from tests.publishing.exports.test_eee import stored
 from tests.results.made import curve
 
 hub = pytest.importorskip("huggingface_hub")

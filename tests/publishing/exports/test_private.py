@@ -10,7 +10,7 @@ import pytest
 
 from intrabench.results.private import Private
 from tests.conftest import Said
-from tests.exports.conftest import SECRETS, texts
+from tests.publishing.exports.conftest import SECRETS, texts
 from tests.results.made import rows
 
 COMMANDS = {

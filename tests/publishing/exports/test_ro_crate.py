@@ -16,7 +16,7 @@ from intrabench.publishing.exports.ro_crate import export_ro_crate
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import read_records
 from intrabench.results.store import Store
-from tests.exports.test_eee import stored
+from tests.publishing.exports.test_eee import stored
 
 rocrate = pytest.importorskip("rocrate.rocrate")
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
