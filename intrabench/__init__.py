@@ -118,7 +118,7 @@ _PLACES = {
     "prompters.slices": ("tight_box",),
     "prompters.user": ("JointTurns", "Turns", "User", "Users"),
     "prompts": ("Derived", "Prompts", "Scribble", "box3d", "boxes", "points"),
-    "specs": ("Reach", "switch"),
+    "specs.specs": ("Reach", "switch"),
     "superpixels.base": ("Picture", "SliceSuperpixels", "Superpixels"),
     "target": ("Target", "targets_of"),
     "turns": ("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "Turn", "TypeText"),

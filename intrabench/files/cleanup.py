@@ -32,10 +32,10 @@ def remove_leftovers(folder: Path, *patterns: str) -> None:
             names = [entry.name for entry in entries if any(fnmatchcase(entry.name, one) for one in patterns)]
         for path in (folder / name for name in sorted(names, key=lambda name: name.endswith(LOCKS))):  # leases last
             if _is_old(path):
-                _unless_held(path)
+                _unless_locked(path)
 
 
-def _unless_held(path: Path) -> None:
+def _unless_locked(path: Path) -> None:
     """Remove something under its lease, if there is one, which goes with it."""
     lease = path if path.name.endswith(LOCKS) else path.with_suffix(".lock")
     with suppress(OSError, Busy, CannotWrite):

@@ -123,7 +123,7 @@ def locked(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator
         lease._give_back()
 
 
-def is_held(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether somebody holds a lease now. A holder on another machine counts until it was silent for `SILENCE`."""
     try:
         claim = _tried(path)

@@ -17,7 +17,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import all_atomically, make_folder, writing
-from intrabench.files.locks import Busy, is_held, locked
+from intrabench.files.locks import Busy, is_locked, locked
 from intrabench.results.files import halves, several_at_once, stored_and_seen, together
 from intrabench.results.packs import HOLDS, contents, held_by, is_pack, listed, new_pack
 from intrabench.results.runs import LOCK
@@ -99,7 +99,7 @@ def tidy(root: Path, run_id: str = "") -> tuple[str, str]:
 
 def others_at_work(root: Path, run_id: str = "") -> bool:
     """Whether a run other than `run_id` goes on in a folder."""
-    return any(path.stem != run_id and is_held(path) for path in (root / "locks").glob(f"*{LOCK}"))
+    return any(path.stem != run_id and is_locked(path) for path in (root / "locks").glob(f"*{LOCK}"))
 
 
 def _alone(root: Path) -> Compacted:

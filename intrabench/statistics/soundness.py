@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.locks import is_held
+from intrabench.files.locks import is_locked
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
@@ -22,7 +22,7 @@ def is_partial(root: Path) -> str:
 
     Sessions are stored whole. Whether some are missing is known only from the record of their run.
     """
-    if any(is_held(path) for path in sorted((root / "locks").glob(f"*{LOCK}"))):
+    if any(is_locked(path) for path in sorted((root / "locks").glob(f"*{LOCK}"))):
         return f"a run into {root} is still going on; these are its results so far"
     left = unfinished(root)
     if not left:

@@ -28,7 +28,7 @@ SMALL = "phantom:shape=16x32x32,instances=2"
 @pytest.fixture(params=[True, False], ids=["handed down", "called back"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, data: Path) -> bool:
     """Whether the ends are handed down."""
-    monkeypatch.setattr(ipc, "HANDS_DOWN", request.param)
+    monkeypatch.setattr(ipc, "INHERITS", request.param)
     made = make_channel()
     assert isinstance(made, InheritedPipes if request.param else LoopbackSocket)
     made.release()
@@ -86,9 +86,9 @@ def test_a_process_reads_nothing_and_ends_with_its_owner(tmp_path: Path) -> None
     code = (
         "import os, sys, time\n"
         "from pathlib import Path\n"
-        "from intrabench.engine.workers import ends\n"
-        "from intrabench.engine.executors.child_process import Process\n"
-        f"ends.HANDS_DOWN = {ipc.HANDS_DOWN}\n"
+        "from intrabench.engine.executors import ipc\n"
+        "from intrabench.engine.executors.child_process import ChildProcess as Process\n"
+        f"ipc.INHERITS = {ipc.INHERITS}\n"
         "process = Process(Path(sys.executable), 'tests.engine.echoing_end')\n"
         "process.greeted()\n"
         "process.send(('read',))\n"
@@ -118,7 +118,7 @@ def test_a_process_that_fails_is_told_by_its_last_words() -> None:
 
 
 def test_a_stranger_without_the_key_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ipc, "HANDS_DOWN", False)
+    monkeypatch.setattr(ipc, "INHERITS", False)
     called = LoopbackSocket()
     address = called._server.getsockname()
     with socket.create_connection(address) as stranger:

@@ -40,7 +40,7 @@ def names(made: list[Placement]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("runners", "groups", "number"),
+    ("runners", "tasks", "number"),
     [
         ([ModelRunner(BoxFill())], 100, 8),
         ([ModelRunner(BoxFill()), ModelRunner(Greedy())], 100, 2),

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from intrabench.files import locks
 from intrabench.files.atomic import CannotWrite
-from intrabench.files.locks import SILENCE, Busy, is_held, locked
+from intrabench.files.locks import SILENCE, Busy, is_locked, locked
 
-LEASE = Path("a.lock")
+LOCK = Path("a.lock")
 TRIES = Path("a.tries")
 
 HOLDER = """
@@ -39,7 +39,7 @@ if host:
     touch = os.utime
     os.utime = lambda file, times: touch(file, (time.time() - float(behind),) * 2)
 locks.SILENCE = float(silence)
-with locks.held(Path(sys.argv[1])) as lease:
+with locks.locked(Path(sys.argv[1])) as lease:
     print(lease.attempts, flush=True)
     for line in sys.stdin:
         lease.progressed() if line == "progressed\\n" else None
@@ -50,7 +50,7 @@ with locks.held(Path(sys.argv[1])) as lease:
 class Holder:
     """Another process that holds a lease, on a machine of that name whose clock is so many seconds behind."""
 
-    def __init__(self, path: Path = LEASE, host: str = "", silence: float = SILENCE, behind: float = 0) -> None:
+    def __init__(self, path: Path = LOCK, host: str = "", silence: float = SILENCE, behind: float = 0) -> None:
         command = [sys.executable, "-c", HOLDER, str(path), host, str(silence), str(behind)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.attempts = int(self._heard())
@@ -80,7 +80,7 @@ class Holder:
 
 @contextmanager
 def holder(host: str = "", silence: float = SILENCE, behind: float = 0) -> Iterator[Holder]:
-    one = Holder(LEASE, host, silence, behind)
+    one = Holder(LOCK, host, silence, behind)
     try:
         yield one
     finally:
@@ -115,7 +115,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def taken() -> bool:
     """Whether the lease could be taken; it is given back."""
     try:
-        with locked(LEASE):
+        with locked(LOCK):
             return True
     except Busy:
         return False
@@ -124,13 +124,13 @@ def taken() -> bool:
 CONTENDER = """
 import os, random, sys
 from pathlib import Path
-from intrabench.files.locks import Busy, held
+from intrabench.files.locks import Busy, locked
 left = [f"{number}" for number in range(200)]
 while left:
     random.shuffle(left)
     for name in list(left):
         try:
-            with held(Path(name).with_suffix(".lock")):
+            with locked(Path(name).with_suffix(".lock")):
                 os.close(os.open(f"{name}.inside", os.O_CREAT | os.O_EXCL))  # fails if somebody else is inside
                 if not Path(f"{name}.done").exists():
                     Path(f"{name}.done").touch()
@@ -143,7 +143,7 @@ while left:
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_no_lease_is_held_twice_and_nothing_stays(processes: int) -> None:
+def test_no_lease_is_locked_twice_and_nothing_stays(processes: int) -> None:
     command = [sys.executable, "-c", CONTENDER]
     all = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     printed = [one.communicate()[0].split() for one in all]
@@ -161,17 +161,17 @@ def test_holders_that_are_killed_are_counted_until_one_finishes_something_or_giv
     last = Holder()
     assert (last.attempts, last.ended()) == (2, 0)
     assert list(Path().iterdir()) == []
-    with locked(LEASE) as lease:
+    with locked(LOCK) as lease:
         assert lease.attempts == 0
 
 
 def test_holders_that_are_ended_count_like_those_that_died() -> None:
     for before in range(3):
-        with locked(LEASE) as lease:
+        with locked(LOCK) as lease:
             assert lease.attempts == before
             lease.ended()
-        assert not is_held(LEASE)
-    with locked(LEASE) as lease:
+        assert not is_locked(LOCK)
+    with locked(LOCK) as lease:
         assert lease.attempts == 3
     assert list(Path().iterdir()) == []
 
@@ -181,13 +181,13 @@ def test_a_process_that_slept_too_long_loses_the_lease_and_does_not_disturb_its_
         sleeper.process.send_signal(signal.SIGSTOP)
         assert not taken()
         clock.now += SILENCE
-        with locked(LEASE) as lease:
+        with locked(LOCK) as lease:
             assert lease.attempts == 1
             sleeper.process.send_signal(signal.SIGCONT)
             assert sleeper.lost()
             assert sleeper.ended() == 0
             assert not lease.lost
-            assert (LEASE.exists(), TRIES.read_text()) == (True, "2")
+            assert (LOCK.exists(), TRIES.read_text()) == (True, "2")
     assert list(Path().iterdir()) == []
 
 
@@ -196,9 +196,9 @@ def test_a_holder_on_a_machine_with_another_clock_keeps_its_lease_while_it_lives
     with holder("elsewhere", 0.3, behind) as other:
         for _ in range(4):
             with pytest.raises(Busy, match=rf"process {other.process.pid} on elsewhere, which holds a\.lock"):
-                locked(LEASE).__enter__()
-            seen = LEASE.stat().st_mtime_ns
-            while LEASE.stat().st_mtime_ns == seen:
+                locked(LOCK).__enter__()
+            seen = LOCK.stat().st_mtime_ns
+            while LOCK.stat().st_mtime_ns == seen:
                 pass
             clock.now += 10 * SILENCE  # this process was suspended, and the other one was not
         assert not other.lost()
@@ -207,7 +207,7 @@ def test_a_holder_on_a_machine_with_another_clock_keeps_its_lease_while_it_lives
         clock.now += SILENCE - 1
         assert not taken()
         clock.now += 1
-        with locked(LEASE) as lease:
+        with locked(LOCK) as lease:
             assert lease.attempts == 1
 
 
@@ -219,7 +219,7 @@ def test_where_names_cannot_be_exchanged_as_on_nfs_a_killed_holder_is_followed_a
         other.killed()
     assert not taken()
     clock.now += SILENCE
-    with locked(LEASE) as lease:
+    with locked(LOCK) as lease:
         assert lease.attempts == 1
     assert list(Path().iterdir()) == []
 
@@ -245,7 +245,7 @@ MARKERS = {
 
 @pytest.mark.parametrize("marker", MARKERS.values(), ids=MARKERS)
 def test_a_file_that_is_no_lease_holds_nobody_up_for_longer_than_the_silence(clock: Clock, marker: bytes) -> None:
-    LEASE.write_bytes(marker)
+    LOCK.write_bytes(marker)
     assert not taken()
     clock.now += SILENCE
     assert taken()
@@ -254,7 +254,7 @@ def test_a_file_that_is_no_lease_holds_nobody_up_for_longer_than_the_silence(clo
 
 @pytest.mark.parametrize("kind", ["link", "folder", "fifo", "no folder", "a file for a folder"])
 def test_what_can_be_no_lease_is_named(kind: str) -> None:
-    path = LEASE
+    path = LOCK
     if kind == "link":
         Path("precious").write_text("kept")
         path.symlink_to("precious")
@@ -282,7 +282,7 @@ def test_a_full_disk_is_named_and_no_half_of_a_lease_stays(monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(CannotWrite, match=r"^a\.lock cannot be written because the disk is full: free some space"):
-        locked(LEASE).__enter__()
+        locked(LOCK).__enter__()
     assert list(Path().iterdir()) == []
 
 
@@ -291,7 +291,7 @@ def test_a_disk_that_fills_up_later_takes_no_lease_away(monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Path, "write_text", full)
-    with locked(LEASE) as lease:
+    with locked(LOCK) as lease:
         assert not lease.lost
         lease.attempts = 2
         lease.progressed()
@@ -308,15 +308,15 @@ def test_a_folder_that_is_deleted_underneath_is_no_error() -> None:
 
 
 def test_a_lease_is_given_back_when_the_work_fails() -> None:
-    with pytest.raises(KeyboardInterrupt), locked(LEASE):
+    with pytest.raises(KeyboardInterrupt), locked(LOCK):
         raise KeyboardInterrupt
     assert list(Path().iterdir()) == []
 
 
 def test_who_waits_says_once_for_whom_and_looks_once_a_second(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     before = b"filelock/2\npid=12\nhost=elsewhere?pidns-f\nmode=lease\ntoken=a\nduration=30.0\n"
-    LEASE.write_bytes(before)
-    with locked(LEASE, wait=True) as lease:
+    LOCK.write_bytes(before)
+    with locked(LOCK, wait=True) as lease:
         assert lease.attempts == 0
     assert SILENCE <= sum(clock.slept) < SILENCE + 1
     assert set(clock.slept[6:]) == {1.0}
@@ -327,30 +327,30 @@ def test_who_waits_goes_on_when_the_lease_is_given_back_and_ends_by_ctrl_c(clock
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    first = locked(LEASE)
+    first = locked(LOCK)
     first.__enter__()
     clock.while_asleep = interrupted
     with pytest.raises(KeyboardInterrupt):
-        locked(LEASE, wait=True).__enter__()
-    assert LEASE.exists()
+        locked(LOCK, wait=True).__enter__()
+    assert LOCK.exists()
     clock.while_asleep = lambda: first.__exit__(None, None, None) if len(clock.slept) == 3 else None
-    with locked(LEASE, wait=True):
+    with locked(LOCK, wait=True):
         assert len(clock.slept) == 3
 
 
 def test_looking_tells_who_lives_and_hinders_nobody() -> None:
-    assert not is_held(LEASE)
+    assert not is_locked(LOCK)
     with holder() as other:
-        assert is_held(LEASE)
+        assert is_locked(LOCK)
         other.killed()
-    assert not is_held(LEASE)
+    assert not is_locked(LOCK)
     with holder("elsewhere") as other:
-        assert is_held(LEASE)
+        assert is_locked(LOCK)
         other.killed()
-    assert is_held(LEASE)
-    os.utime(LEASE, (1e9, 1e9))
-    assert not is_held(LEASE)
-    assert LEASE.exists()  # to look is not to take
+    assert is_locked(LOCK)
+    os.utime(LOCK, (1e9, 1e9))
+    assert not is_locked(LOCK)
+    assert LOCK.exists()  # to look is not to take
 
 
 @given(st.lists(st.one_of(st.sampled_from(["ask", "beat", "give back", "take"]), st.floats(0, SILENCE)), max_size=30))
@@ -388,21 +388,21 @@ def test_a_lease_that_somebody_else_took_meanwhile_is_not_set_aside(
     monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """Before or after it was compared with the one that was found silent."""
-    LEASE.touch()
-    found, rename = LEASE.stat(), os.rename
+    LOCK.touch()
+    found, rename = LOCK.stat(), os.rename
 
     def late(one: Path, other: Path) -> None:
-        os.replace("other.lock", LEASE)
+        os.replace("other.lock", LOCK)
         rename(one, other)
 
     claim = filelock.SoftFileLease("other.lock")
     with claim:
         if moment == "before":
-            os.replace("other.lock", LEASE)
+            os.replace("other.lock", LOCK)
         else:
             monkeypatch.setattr(os, "rename", late)
-        locks._set_aside(LEASE, found)
-        owner = filelock.SoftFileLease(LEASE).owner
+        locks._set_aside(LOCK, found)
+        owner = filelock.SoftFileLease(LOCK).owner
         assert owner is not None
         assert owner.token == claim.token
     assert [path.name for path in Path().iterdir()] == ["a.lock"]

@@ -238,8 +238,8 @@ def test_a_run_that_was_killed_after_its_last_session_is_completed_by_one_that_f
 
 HOLDER = """
 import pathlib, sys
-from intrabench.files.locks import held
-with held(pathlib.Path(sys.argv[1])):
+from intrabench.files.locks import locked
+with locked(pathlib.Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
