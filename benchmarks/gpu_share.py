@@ -96,12 +96,12 @@ def share(prompters: Sequence[str], preset: str, folder: Path, waits: bool = Fal
     job = Job((ModelRunner(model),), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
     (case,) = PHANTOM.cases()
     (task,) = Plan(job).tasks(PHANTOM, case, prepare(PHANTOM, case, Silent()))
-    player = Player(job, ResultWriter(Store(folder, "bench"), Silent()).take, print)
+    player, writer = Player(job, print), ResultWriter(Store(folder, "bench"), Silent())
     if waits:
         player._scorer = None  # type: ignore[assignment]
     assert player._opened(task).volume.shape == PHANTOM.shape  # read before the clock runs
     started = time.perf_counter()
-    player.play(task, task.specs)
+    player.play(task, task.specs, writer.take)
     taken = time.perf_counter() - started
     return taken, model.slept_s / taken
 

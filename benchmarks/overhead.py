@@ -170,16 +170,16 @@ def played(
     made = tuple(map(make_prompter, [prompters] if isinstance(prompters, str) else prompters))
     job = Job((runner,), made, (dataset,), (0,), rules, rounds, metrics=of_protocol(rules.metrics))
     writer = ResultWriter(Store(folder, "bench"), Silent())
-    player = Player(job, writer.take, print)
+    player = Player(job, print)
     (task,) = Plan(job).tasks(dataset, case, prepare(dataset, case, Silent()))
     scene = cases.open_case(dataset, case)
     volume = scene.volume
     targets = {target.id: target for target in scene.targets()}
     started = clock()
     with runner.model.open(volume) as image:
-        held = WriteBuffer(player._keep, IntegrityCheck(volume, targets.values()))
-        player.play_batches(task, batches_of(task.specs, (), apart=False), targets, image, volume, held)
-    held.settle()
+        buffer = WriteBuffer(writer.take, IntegrityCheck(volume, targets.values()))
+        player.play_batches(task, batches_of(task.specs, (), apart=False), targets, image, volume, buffer)
+    buffer.settle()
     return clock() - started
 
 

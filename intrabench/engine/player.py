@@ -14,13 +14,13 @@ from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.environment import reset_peaks
 from intrabench.engine.integrity import REMEDY, IntegrityCheck, IntegrityMonitor
 from intrabench.engine.job import Job
+from intrabench.engine.opened_image import make_session, opened_image
 from intrabench.engine.plan import ImageTask
-from intrabench.engine.result_batches import ResultBatch, SessionBatch, failed, memory, not_applicable, played
+from intrabench.engine.result_batches import SessionBatch, failed, memory, not_applicable
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
-from intrabench.engine.write_buffer import WriteBuffer
+from intrabench.engine.write_buffer import Take, WriteBuffer
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.models.base import Failure, Predictor, failure_of
-from intrabench.play.adapt import refuse
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
 from intrabench.play.lockstep import LARGEST_BATCH, LAST_BATCH, batches, play
@@ -31,38 +31,42 @@ from intrabench.superpixels.partitions.partition import Partition
 from intrabench.target import Target
 from intrabench.volume import Volume
 
-Take = Callable[[ResultBatch], None]
-"""Stores finished sessions."""
-
 
 class Player:
     """Plays tasks one after the other, in this process.
 
-    take: gets the finished sessions, say: sentences for the user. begins: gets the keys of each batch, with those that
-    are still being scored, and none at its end.
+    say: gets sentences for the user. begins: gets the keys of each batch, with those that are still being scored, and
+    none at its end.
     """
 
     def __init__(
         self,
         job: Job,
-        take: Take,
         say: Callable[[str], None],
         begins: Callable[[Sequence[str]], None] = lambda keys: None,
     ) -> None:
-        self.job, self.take, self.say, self.begins = job, take, say, begins
+        self.job, self.say, self.begins = job, say, begins
+        self._take: Take = lambda result: None
         self._loaded: ModelRunner | None = None
         self._scorer, self._remembered = Scorer(), 0  # bytes that the model remembered of the last batch's sessions
         self._annotations: dict[tuple[str, ...], Partition] = {}  # of the last case
         self._stored: tuple[Dataset, str, StoredCase] | None = None  # the last case, which the next model needs too
 
     def play(
-        self, task: ImageTask, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]] = ()
+        self,
+        task: ImageTask,
+        specs: Sequence[SessionSpec],
+        take: Take,
+        suspects: Sequence[Sequence[SessionSpec]] = (),
     ) -> None:
         """Open the image once and play the specs in batches, and then each of the suspects as one batch.
+
+        `take` stores what is finished.
 
         If somebody changes the scan or a target, the sessions since then do not count. They are played again with fresh
         copies, one by one, so that only those fail who did it.
         """
+        self._take = take
         if self._loaded is not None and self._loaded != task.runner:
             self._loaded.release()  # one model in memory at a time
         self._loaded = task.runner
@@ -71,7 +75,11 @@ class Player:
             left = self._play_opened(task, left, (), apart=True)
 
     def _play_opened(
-        self, task: ImageTask, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]], apart: bool
+        self,
+        task: ImageTask,
+        specs: Sequence[SessionSpec],
+        suspects: Sequence[Sequence[SessionSpec]],
+        apart: bool,
     ) -> Sequence[SessionSpec]:
         """Read and open the image and play the specs; returns those that are left because somebody changed the scan."""
         every = [*chain(specs, *suspects)]
@@ -82,19 +90,15 @@ class Player:
                 with progress.step("opening", "opening the image", task.title), foreign():
                     stored = self._opened(task)
                     volume = stored.volume  # read here, once
-                    if volume.array.ndim > 3 and task.runner.model.grey_only:
-                        raise NotApplicable("the model takes one grey value per voxel, this image has channels")
                     targets = {target.id: target for target in stored.targets(_ids(every))}
                     specs, suspects = self._present(specs, suspects, targets)
                     every = [*chain(specs, *suspects)]
-                    buffer = WriteBuffer(self._keep, IntegrityCheck(volume, targets.values()))
-                    if self.job.strict:  # before the image is encoded
-                        refuse(task.runner.model.notes(volume))
-                    image = stack.enter_context(task.runner.open(volume))
+                    buffer = WriteBuffer(self._take, IntegrityCheck(volume, targets.values()))
+                    image = stack.enter_context(opened_image(task.runner, volume, self.job.strict))
                     if apart and buffer.integrity.broken:
                         raise IntraBenchError(f"model: on opening, it changed the scan, {REMEDY}")
             except NotApplicable as reason:
-                self.take(not_applicable(every, in_words(reason)))
+                self._take(not_applicable(every, in_words(reason)))
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
                 self._fail(task, every, failure_of(error, started), of_data=buffer is None)
             else:
@@ -129,12 +133,9 @@ class Player:
         left = [spec for spec in chain(specs, *suspects) if gone(spec)]
         if not left:
             return specs, suspects
-        self.take(not_applicable(left, "a target lies outside of the moved image"))
+        self._take(not_applicable(left, "a target lies outside of the moved image"))
         present = [[spec for spec in each if not gone(spec)] for each in (specs, *suspects)]
         return present[0], present[1:]
-
-    def _keep(self, batches: Sequence[SessionBatch]) -> None:
-        self.take(played(batches))
 
     def _close(self, task: ImageTask, stack: ExitStack) -> None:
         """Close the image."""
@@ -155,7 +156,7 @@ class Player:
     def _fail(self, task: ImageTask, specs: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> None:
         """Rows for specs whose image could not be opened; of_data: not even read."""
         self.say(f"{task.title}: {failure.message}")
-        self.take(failed(specs, failure, of_data))
+        self._take(failed(specs, failure, of_data))
 
     def play_batches(
         self,
@@ -211,7 +212,9 @@ class Player:
         reset_peaks()
         try:
             with foreign():
-                playing = [self._begun(spec, targets, volume) for spec in batch]
+                playing = list[Session | Joint | Divided]()
+                for spec in batch:
+                    playing.append(self._make(spec, targets, volume))
         except Exception as error:  # of a property of the user's own, such as a model's abilities
             self._fail(task, batch, failure_of(error, started))
             return []
@@ -221,17 +224,17 @@ class Player:
             buffer.add(SessionBatch(batch, [one.sessions for one in playing], memory()))
         again = buffer.settle() if alone else buffer.settle_if_due()
         if apart and again:
-            self.take(failed(batch, Failure("error", monitor.message)))
+            self._take(failed(batch, Failure("error", monitor.message)))
         return again
 
-    def _begun(self, spec: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
+    def _make(self, spec: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
         """The session of a spec, or its joint session."""
         if spec.protocol.partition:
             return Divided(spec.key, self._annotation([targets[info.id] for info in spec.targets]), self.job.metrics)
-        own = [
-            self._session(spec, key, targets[info.id], volume)
-            for key, info in zip(spec.sessions, spec.targets, strict=True)
-        ]
+        own = list[Session]()
+        for key, info in zip(spec.sessions, spec.targets, strict=True):
+            target, masks = targets[info.id], self.job.save_masks
+            own.append(make_session(self.job, spec, key, target, volume, self._scorer, masks))
         rules = spec.protocol.joint
         if rules is None:
             return own[0]
@@ -243,24 +246,6 @@ class Player:
         if known not in self._annotations:
             self._annotations[known] = annotation_of(targets)
         return self._annotations[known]
-
-    def _session(self, spec: SessionSpec, key: str, target: Target, volume: Volume) -> Session:
-        job = self.job
-        return Session(
-            key,
-            target,
-            spec.prompter,
-            spec.runner.model.abilities,
-            job.protocol,
-            dataset=spec.dataset.stored_as.short_spec,  # equal prompts on perturbed images
-            seed=spec.seed,
-            rounds=job.rounds,
-            image=volume,
-            strict=job.strict,
-            keep_masks=job.save_masks,
-            metrics=job.metrics,
-            scorer=self._scorer,
-        )
 
 
 def _ids(specs: Sequence[SessionSpec]) -> list[str]:

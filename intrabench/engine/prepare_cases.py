@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from threading import Lock
 
 from intrabench.datasets.base import Dataset
@@ -13,14 +12,14 @@ from intrabench.datasets.cases.given import note_given
 from intrabench.datasets.cases.selection import select_cases
 from intrabench.datasets.cases.store import to_download
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.executors.executor import Executor, Executors
+from intrabench.engine.executors.executor import Executors
 from intrabench.engine.executors.make import make_preparers
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options
 from intrabench.engine.plan import Selected, Unavailable, find_prepared
 from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.scheduler import CaseScheduler
 from intrabench.engine.task_queue import TaskQueue
-from intrabench.engine.threads import run_threads
 from intrabench.errors import IntraBenchError, told
 from intrabench.fetch.source import Source
 from intrabench.models.base import Failure
@@ -38,18 +37,19 @@ def prepare_cases(job: Job, options: Options, reporter: Reporter, tell: Tell) ->
     Raises:
         IntraBenchError: a case does not exist, or workers cannot start.
     """
-    getting = CasePreparation(job, reporter, tell)
-    with make_preparers(options, job, getting.queue.cases, reporter) as executors:
-        getting.done_by(executors)
+    preparation = CasePreparation(job, reporter, tell)
+    with make_preparers(options, job, preparation.queue.cases, reporter) as executors:
+        preparation.run(executors)
     note_given(job.datasets)
-    return not getting.failed
+    return not preparation.failed
 
 
-class CasePreparation:
+class CasePreparation(CaseScheduler):
     """The cases of data sets that are ready, and those on the queue. failed: how many cases and data sets failed."""
 
     def __init__(self, job: Job, reporter: Reporter, tell: Tell) -> None:
-        self.job, self.reporter, self.tell, self.failed = job, reporter, tell, 0
+        super().__init__(TaskQueue((), ()), reporter)
+        self.job, self.tell, self.failed = job, tell, 0
         self._in_vain, self._given_up, self._lock = Counter[Dataset](), set[Dataset](), Lock()
         self._files: dict[Source, None] = {}
         self.ready: dict[Selected, CaseIndex] = {}
@@ -61,19 +61,13 @@ class CasePreparation:
                 self.ready[selected] = index
         self.queue = TaskQueue((), waiting)
 
-    def done_by(self, executors: Executors) -> None:
+    def run(self, executors: Executors) -> None:
         """Prepare all cases."""
         if total := len(self.ready) + self.queue.cases:
             self.reporter.begin(total, len(self.ready), "case")
         for (dataset, case), index in self.ready.items():
             self.tell(dataset, case, index)
-        if executors.here:
-            self._prepare_all(executors.preparers[0])
-        else:
-            run_threads(
-                [partial(self._prepare_all, executor) for executor in executors.preparers],
-                partial(self._stop, executors),
-            )
+        super().run(executors)
 
     def _cases(self, dataset: Dataset) -> Sequence[str]:
         """The selected cases; none if what all of them need cannot be had, or if there is no room for them."""
@@ -97,13 +91,7 @@ class CasePreparation:
             return False
         return True
 
-    def _prepare_all(self, executor: Executor) -> None:
-        while (selected := self.queue.case()) is not None:
-            if not self._is_in_vain(selected[0]):
-                self._take(*selected, executor.prepare(*selected))
-            self.queue.prepared()
-
-    def _take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
+    def take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
         """A case is prepared, or cannot be."""
         with self._lock:
             if isinstance(found, Failure):
@@ -114,23 +102,18 @@ class CasePreparation:
                 self._in_vain[dataset] = self._in_vain[dataset] + 1 if isinstance(found, Unavailable) else 0
             self.reporter.advance(1, int(isinstance(found, Failure)))
 
-    def _is_in_vain(self, dataset: Dataset) -> bool:
-        """Whether it is no use to try another case of a data set."""
+    def wants(self, dataset: Dataset) -> bool:
+        """Whether it is of use to try another case of a data set."""
         with self._lock:
             if self._in_vain[dataset] < PATIENCE:
-                return False
+                return True
             if dataset not in self._given_up:
                 self._given_up.add(dataset)
                 problem = f"{PATIENCE} cases in a row could not be downloaded or stored, so the others were not tried"
                 self._say(dataset.argument, f"{problem}; run again later")
             self.reporter.expect(-1)
-            return True
+            return False
 
     def _say(self, name: str, problem: str) -> None:
         self.failed += 1
         self.reporter.say(f"{name}: {problem}")
-
-    def _stop(self, executors: Executors) -> None:
-        self.queue.stop()
-        for executor in executors.preparers:
-            executor.stop()

@@ -61,9 +61,9 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
             if others_at_work(folder, run_id):
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
-            work = Scheduler(plan, writer, reporter)
-            with make_executors(found.options, work) as executors:
-                work.done_by(executors)
+            scheduler = Scheduler(plan, writer, reporter)
+            with make_executors(found.options, scheduler) as executors:
+                scheduler.run(executors)
         if writer.store.parts:
             _tidy(folder, run_id, reporter)
         return writer.summary, job.rounds

@@ -1,43 +1,96 @@
-"""The work of a run: cases are prepared and tasks played, by as many executors as there are, each at its own pace."""
+"""The scheduler: executors prepare the cases of a run and play its image tasks, each in a thread of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
-from threading import RLock
+from threading import Event, RLock, Thread
+from typing import Any
 
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.executors.executor import Executor, Executors, TaskHandler
+from intrabench.engine.executors.executor import Executor, Executors, Stopped, StoringExecutor
 from intrabench.engine.executors.placement import MOST
 from intrabench.engine.plan import ImageTask, Plan
-from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import failed
-from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.shared_task import SharedTask
 from intrabench.engine.task_locks import TaskLocks
 from intrabench.engine.task_queue import TaskQueue
-from intrabench.engine.threads import run_threads
 from intrabench.engine.writer import ResultWriter
 from intrabench.files.locks import Busy
 from intrabench.models.base import Failure
 
-TOLD = 3
-"""So many times a run finds all that is left held by other runs, with pauses, before it says for whom it waits."""
+WAITS = 3
+"""So many times a run finds all that is left locked by other runs, with pauses, before it says for whom it waits."""
+
+ARRIVAL_SECONDS = 1.0
+"""How often it is asked whether more executors have come."""
 
 
-class Scheduler:
-    """What a plan leaves to be done, and its results."""
+class CaseScheduler:
+    """Has the cases of a queue prepared. `take` says what becomes of each; subclasses also have tasks played."""
+
+    def __init__(self, queue: TaskQueue, reporter: Reporter) -> None:
+        self.queue, self.reporter = queue, reporter
+
+    def run(self, executors: Executors) -> None:
+        """Have executors do all that is on the queue; the first error ends all.
+
+        Raises:
+            IntraBenchError: a worker refuses the job, or the results cannot be written.
+        """
+        if executors.here:
+            self._prepare_all(executors.preparers[0])
+            for executor in executors.players:
+                self._play_all(executor)
+            return
+
+        def playing(players: Iterable[Executor]) -> list[Callable[[], None]]:
+            return [partial(self._play_all, executor) for executor in players]
+
+        preparing = [partial(self._prepare_all, executor) for executor in executors.preparers]
+        stop, more = partial(self._stop, executors), lambda: playing(executors.more())
+        run_threads([*preparing, *playing(executors.players)], stop, more)
+
+    def wants(self, dataset: Dataset) -> bool:
+        """Whether another case of a data set is still to be prepared."""
+        return True
+
+    def take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
+        """A case is prepared, or cannot be."""
+        raise NotImplementedError
+
+    def prepared_all(self) -> None:
+        """The last case was prepared."""
+
+    def _prepare_all(self, executor: Executor) -> None:
+        while (selected := self.queue.case()) is not None:
+            if self.wants(selected[0]):
+                self.take(*selected, executor.prepare(*selected))
+            if self.queue.prepared():
+                self.prepared_all()
+
+    def _play_all(self, executor: Executor) -> None:
+        raise NotImplementedError
+
+    def _stop(self, executors: Executors) -> None:
+        self.queue.stop()
+        for executor in (*executors.preparers, *executors.players):
+            executor.stop()
+
+
+class Scheduler(CaseScheduler):
+    """Has what a plan leaves to be done prepared, played and stored."""
 
     def __init__(self, plan: Plan, writer: ResultWriter, reporter: Reporter) -> None:
-        self.plan, self.job, self.writer, self.reporter = plan, plan.job, writer, reporter
+        super().__init__(TaskQueue(plan.job.runners, plan.waiting, apart=not plan.job.ships), reporter)
+        self.plan, self.job, self.writer = plan, plan.job, writer
         self.store, self.summary = writer.store, writer.summary
-        self.queue = TaskQueue(self.job.runners, plan.waiting, apart=not self.job.ships)
-        self.locks = TaskLocks(self.job, writer, reporter, self._share)
+        self.locks = TaskLocks(self.job, writer, reporter)
         self._expected: dict[ImageTask, int] = {}  # sessions that were missing when it was put on the queue
         self._lock, self._begun = RLock(), False
-        self._waited = 0  # times that all that was left was held by other runs
+        self._waited = 0  # times that all that was left was locked by other runs
         self._players = 1
         self._mending = self.store.failed_cases()
         selected = [*plan.ready, *plan.waiting]
@@ -46,23 +99,15 @@ class Scheduler:
         for (dataset, case), index in plan.ready.items():
             self._found(dataset, case, index)
         if not plan.waiting:
-            self._tell()
+            self.prepared_all()
 
-    def done_by(self, executors: Executors) -> None:
-        """Prepare all cases and play all tasks.
-
-        Raises:
-            IntraBenchError: a worker refuses the job, or the results cannot be written.
-        """
+    def run(self, executors: Executors) -> None:
+        """Prepare all cases and play all tasks; see `CaseScheduler.run`."""
         self.reporter.converting(self.queue.cases)
-        if executors.here:
-            self._prepare_all(executors.preparers[0])
+        self._players = len(executors.players)
+        if not (executors.here and self.queue.cases):
             self._begin()
-            self._play_all(executors.players[0], self.locks)
-        else:
-            self._players = len(executors.players)
-            self._begin()
-            self._together(executors)
+        super().run(executors)
         if self.summary.already:
             self.writer.renewed(self._patients)
 
@@ -78,71 +123,54 @@ class Scheduler:
         self.reporter.begin(self.summary.total, self.summary.already)
         self._begun = True
 
-    def _together(self, executors: Executors) -> None:
-        """Let all executors work, also those that come later; the first error ends all."""
-        locks = executors.locks or self.locks
+    def take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
+        """A case is prepared: put its sessions on the queue. Or it cannot be: they have no data."""
+        if isinstance(found, Failure):
+            self._lost(dataset, case, found)
+        else:
+            self._found(dataset, case, found)
+        self.reporter.converting(self.queue.cases - 1)
 
-        def playing(players: Iterable[Executor]) -> list[Callable[[], None]]:
-            return [partial(self._play_all, executor, locks) for executor in players]
+    def prepared_all(self) -> None:
+        """Say what is unusual, now that all cases are known."""
+        for line in self.plan.notes():
+            self.reporter.say(line)
 
-        preparing = [partial(self._prepare_all, executor) for executor in executors.preparers]
-        run_threads(
-            [*preparing, *playing(executors.players)], partial(self._stop, executors), lambda: playing(executors.more())
-        )
-
-    def _stop(self, executors: Executors) -> None:
-        self.queue.stop()
-        for executor in (*executors.preparers, *executors.players):
-            executor.stop()
-
-    def _prepare_all(self, executor: Executor) -> None:
-        while (selected := self.queue.case()) is not None:
-            dataset, case = selected
-            found = executor.prepare(dataset, case)
-            if isinstance(found, Failure):
-                self._lost(dataset, case, found)
-            else:
-                self._found(dataset, case, found)
-            last = self.queue.prepared()
-            self.reporter.converting(self.queue.cases)
-            if last:
-                self._tell()
-
-    def _play_all(self, executor: Executor, locks: TaskHandler) -> None:
+    def _play_all(self, executor: Executor) -> None:
+        if not self._begun:  # in this process, all cases are prepared first
+            self._begin()
         while (found := self.queue.next(executor.runner)) is not None:
             if isinstance(found, SharedTask):
-                self._help(executor, found)
-            else:
-                self._play(executor, found, locks)
-
-    def _play(self, executor: Executor, task: ImageTask, locks: TaskHandler) -> None:
-        """Play a task under its lock; if another run holds it, later."""
-        try:
-            # another run finished those that are no longer missing
-            locks.play(executor, task, lambda missing: self.reporter.advance(self._expected.pop(task) - missing, 0))
-        except Busy as busy:
-            if self.queue.later(task):
-                self._waited += 1
-                if self._waited == TOLD:
-                    self.reporter.say(f"waiting for {busy}")
-
-    def _share(self, executor: Executor, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-        """Play specs with the help of executors that have nothing else to do."""
-        executors = self._players if not task.runner.model.encodes else 1
-        shared = SharedTask(task, specs, take, executors, lambda: self.queue.tasks >= executors)
-        self.queue.offer(shared)
-        self._help(executor, shared)
-        shared.wait()
-
-    def _help(self, executor: Executor, shared: SharedTask) -> None:
-        while specs := shared.portion():
+                found.play(executor)
+                continue
             try:
-                if verdict := shared.task.crashes.verdict:
-                    shared.take(failed(specs, verdict))
-                else:
-                    executor.play(shared.task, specs, shared.take)
-            finally:
-                shared.played()
+                self._play(executor, found)
+            except Busy as busy:
+                if self.queue.later(found):
+                    self._waited += 1
+                    if self._waited == WAITS:
+                        self.reporter.say(f"waiting for {busy}")
+
+    def _play(self, executor: Executor, task: ImageTask) -> None:
+        """Play what is missing of a task under its lock, with the help of executors that have nothing else to do.
+
+        Raises:
+            Busy: another run has the lock.
+        """
+        if isinstance(executor, StoringExecutor):
+            self._expect(task, executor.play_and_store(task))
+            return
+        with self.locks.lock(task) as (missing, specs, take):
+            self._expect(task, missing)
+            executors = self._players if not task.runner.model.encodes else 1
+            shared = SharedTask(task, specs, take, executors, lambda: self.queue.tasks >= executors)
+            self.queue.offer(shared)
+            shared.play(executor)
+            shared.wait()
+
+    def _expect(self, task: ImageTask, missing: int) -> None:
+        """Another run finished those that are no longer missing."""
+        self.reporter.advance(self._expected.pop(task) - missing, 0)
 
     def _found(self, dataset: Dataset, case: str, index: CaseIndex) -> None:
         """A case is ready: count its sessions, and put those that are missing on the queue."""
@@ -175,7 +203,40 @@ class Scheduler:
                 self.reporter.expect(len(specs))
             self.writer.take(failed(specs, failure, of_data=True))
 
-    def _tell(self) -> None:
-        """Say what is unusual, now that all cases are known."""
-        for line in self.plan.notes():
-            self.reporter.say(line)
+
+Call = Callable[[], Any]
+
+
+def run_threads(calls: Iterable[Call], stop: Call, more: Callable[[], Iterable[Call]] = tuple) -> None:
+    """Make each call in a thread of its own, also those that come later (`more`), until all have returned.
+
+    What the first one raises, or Ctrl-C, has `stop` called, which lets the others end soon; it is raised again then.
+    """
+    ends, errors = list[Event](), list[BaseException]()  # in Python 3.11, Ctrl-C makes `Thread.join` take it for ended
+
+    def work(call: Call, end: Event) -> None:
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+            stop()
+        finally:
+            end.set()
+
+    def begin(new: Iterable[Call]) -> None:
+        for call in new:
+            Thread(target=work, args=(call, end := Event()), daemon=True).start()
+            ends.append(end)
+
+    try:
+        begin(calls)
+        while running := [end for end in ends if not end.is_set()]:
+            running[0].wait(ARRIVAL_SECONDS)
+            begin(more())
+    except BaseException:  # Ctrl-C, or a signal that ends the run
+        stop()
+        for end in ends:
+            end.wait()
+        raise
+    if raised := [error for error in errors if not isinstance(error, Stopped)]:
+        raise raised[0]

@@ -1,23 +1,25 @@
-"""A task that several executors play together, because opening its image once more costs next to nothing."""
+"""An image task that several executors play together, because opening its image once more costs next to nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from threading import Condition
 
+from intrabench.engine.executors.executor import Executor
 from intrabench.engine.plan import ImageTask
-from intrabench.engine.player import Take
+from intrabench.engine.result_batches import failed
 from intrabench.engine.session_spec import SessionSpec
+from intrabench.engine.write_buffer import Take
 
 PORTIONS = 4
-"""Of a task per hand: so many that all end at about the same time."""
+"""Of a task per executor: so many that all end at about the same time."""
 
 WHOLE = 64
 """Specs in a portion while all executors have tasks of their own: batches stay full, and help can still come later."""
 
 
 class SharedTask:
-    """Specs of a task in portions, each of which is handed out once. `take` gets what is finished.
+    """Specs of a task in portions, each of which is played once. `take` gets what is finished.
 
     busy: whether all executors have tasks of their own, so that nobody will help.
     """
@@ -36,8 +38,19 @@ class SharedTask:
         self._out, self._changed = 0, Condition()
 
     def __bool__(self) -> bool:
-        """Whether there is something left to take."""
+        """Whether there is something left to play."""
         return bool(self._left)
+
+    def play(self, executor: Executor) -> None:
+        """Have an executor play portions until none is left."""
+        while specs := self.portion():
+            try:
+                if verdict := self.task.crashes.verdict:
+                    self.take(failed(specs, verdict))
+                else:
+                    executor.play(self.task, specs, self.take)
+            finally:
+                self.played()
 
     def portion(self) -> Sequence[SessionSpec]:
         """The next portion, none if all are handed out; call `played` afterwards, also if that failed."""
@@ -54,6 +67,6 @@ class SharedTask:
             self._changed.notify_all()
 
     def wait(self) -> None:
-        """Wait until all that was taken is played."""
+        """Wait until all portions are played."""
         with self._changed:
             self._changed.wait_for(lambda: not self._out)

@@ -1,49 +1,35 @@
-"""Where tasks are played under their locks, and what is finished is written."""
+"""What is missing of image tasks, and the locks under which it is played and stored."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from intrabench.engine import signals
-from intrabench.engine.executors.executor import Executor, Stopped
+from intrabench.engine.executors.executor import Stopped
 from intrabench.engine.job import Job
 from intrabench.engine.plan import ImageTask
-from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import ResultBatch, failed
 from intrabench.engine.session_spec import SessionSpec
+from intrabench.engine.write_buffer import Take
 from intrabench.engine.writer import ResultWriter
 from intrabench.errors import several
-from intrabench.files.locks import ATTEMPTS, Lock, locked
+from intrabench.files.locks import ATTEMPTS, locked
 from intrabench.models.base import Failure
-
-Share = Callable[[Executor, ImageTask, Sequence[SessionSpec], Take], None]
-"""Has an executor play specs."""
-
-
-def alone(executor: Executor, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
-    """The executor plays them without help."""
-    executor.play(task, specs, take)
 
 
 class TaskLocks:
-    """What is missing of tasks, and the locks under which it is played and written.
+    """What is missing of tasks in a results folder, and the locks under which it is played and stored.
 
-    share: has an executor play specs, perhaps with the help of others. ended: whether somebody has ended this process,
-    which may be code of the user's own that sends it a signal each time it is played.
+    ended: whether somebody has ended this process, which may be code of the user's own that sends it a signal each time
+    it is played.
     """
 
     def __init__(
-        self,
-        job: Job,
-        writer: ResultWriter,
-        reporter: Reporter,
-        share: Share = alone,
-        ended: Callable[[], bool] = signals.asked,
+        self, job: Job, writer: ResultWriter, reporter: Reporter, ended: Callable[[], bool] = signals.asked
     ) -> None:
-        self.job, self.writer, self.reporter, self.store, self._share = job, writer, reporter, writer.store, share
-        self._ended = ended
+        self.job, self.writer, self.reporter, self.store, self._ended = job, writer, reporter, writer.store, ended
 
     def unfinished(self, task: ImageTask) -> set[str]:
         """The sessions of a task to be played; those of a joint session are played together."""
@@ -60,33 +46,36 @@ class TaskLocks:
         keys = self.unfinished(task)
         return [spec for spec in task.specs if not keys.isdisjoint(spec.sessions)] if keys else []
 
-    def play(self, executor: Executor, task: ImageTask, found: Callable[[int], object]) -> None:
-        """Have an executor play what is missing of a task, under its lock; `found` gets the number of these sessions.
+    @contextmanager
+    def lock(self, task: ImageTask) -> Iterator[tuple[int, Sequence[SessionSpec], Take]]:
+        """Take the lock of a task: how many sessions are missing, what is to be played, and who stores the results.
+
+        Nothing is to be played of a task over which one run after the other has died; its sessions fail.
 
         Raises:
-            Busy: another run holds the task.
-            Stopped: the executor was stopped.
+            Busy: another run has the lock.
         """
         with locked(self.store.root / "locks" / task.lock_name) as lock:
             specs = self.missing(task)
-            found(sum(len(spec.sessions) for spec in specs))
+            missing = sum(len(spec.sessions) for spec in specs)
             for damaged in filter(None, (self.store.bad_masks(key) for spec in specs for key in spec.sessions)):
                 self.reporter.say(damaged)
             if lock.attempts >= ATTEMPTS:
                 problem = f"{several(lock.attempts, 'run')} in a row died or were ended while they played this image"
                 self.writer.take(failed(specs, Failure("error", problem)))
-            elif specs:
-                try:
-                    self._share(executor, task, specs, partial(self._take, lock))
-                except (Stopped, KeyboardInterrupt):
-                    if self._ended():
-                        lock.ended()
-                    raise
+                specs = []
+
+            def take(part: ResultBatch) -> None:
+                self.writer.take(part)
+                if part.rows:  # none of a batch that was cut off
+                    lock.progressed()
+
+            try:
+                yield missing, specs, take
+            except (Stopped, KeyboardInterrupt):
+                if self._ended():
+                    lock.ended()
+                raise
 
     def _lacks_masks(self, session: str) -> bool:
         return self.job.save_masks and not self.store.has_masks(session)
-
-    def _take(self, lock: Lock, part: ResultBatch) -> None:
-        self.writer.take(part)
-        if part.rows:  # none of a batch that was cut off
-            lock.progressed()

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from intrabench.engine.integrity import IntegrityCheck
-from intrabench.engine.result_batches import SessionBatch
+from intrabench.engine.result_batches import ResultBatch, SessionBatch, played
 from intrabench.engine.session_spec import SessionSpec
 
 SHARE = 0.05
@@ -17,8 +17,8 @@ LEAST_SECONDS = 2.0
 """Batches shorter than this become one part: small files cost more than playing them again after a kill."""
 
 
-Keep: TypeAlias = Callable[[Sequence[SessionBatch]], None]
-"""Takes batches that were played."""
+Take: TypeAlias = Callable[[ResultBatch], None]
+"""Stores finished sessions."""
 
 
 class WriteBuffer:
@@ -27,8 +27,8 @@ class WriteBuffer:
     broken: whether it was changed at the last look.
     """
 
-    def __init__(self, keep: Keep, integrity: IntegrityCheck) -> None:
-        self.integrity, self.broken, self._keep = integrity, False, keep
+    def __init__(self, take: Take, integrity: IntegrityCheck) -> None:
+        self.integrity, self.broken, self._take = integrity, False, take
         self._waves: list[SessionBatch] = []
         self._looked = time.perf_counter()
 
@@ -85,7 +85,7 @@ class WriteBuffer:
         ready, self._waves = self._waves[:count], self._waves[count:]
         if self.broken:
             return [spec for batch in ready for spec in batch.specs]
-        self._keep(ready)
+        self._take(played(ready))
         self._looked = time.perf_counter()
         return []
 

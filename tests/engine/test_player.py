@@ -60,7 +60,7 @@ def test_sessions_that_another_run_finishes_meanwhile_are_counted_and_not_played
     job, writer = make_job(options), ResultWriter(Store(folder, "first"), reporter)
     work = Scheduler(make_plan(job, reporter), writer, reporter)
     here = InProcessExecutor(job, reporter)
-    work.done_by(Executors([here], [here], here=True))
+    work.run(Executors([here], [here], here=True))
     assert looked == [3, 2]
     assert reporter.begun == (3, 0)
     assert (reporter.advanced, writer.summary.computed) == (3, 2)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, runtime_checkable
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.plan import ImageTask, preparation_failure, prepare
-from intrabench.engine.player import Player, Take
+from intrabench.engine.player import Player
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
+from intrabench.engine.write_buffer import Take
 from intrabench.models.base import Failure
 from intrabench.progress import joined, listen
 
@@ -52,15 +53,16 @@ class Executor(Protocol):
         """Give back what it holds."""
 
 
-class TaskHandler(Protocol):
-    """Where tasks are played: `TaskLocks`, or a cluster whose workers have their own."""
+@runtime_checkable
+class StoringExecutor(Executor, Protocol):
+    """An executor that takes the lock of a task and stores its results where it plays, because it sees the folder."""
 
-    def play(self, executor: Any, task: ImageTask, found: Callable[[int], object]) -> None:
-        """Have an executor play what is missing of a task; `found` gets the number of these sessions.
+    def play_and_store(self, task: ImageTask) -> int:
+        """Play and store what is missing of a task; returns how many sessions that was.
 
         Raises:
-            Busy: another run holds the task.
-            Stopped: the executor was stopped.
+            Busy: another run has the lock.
+            Stopped: it was stopped.
         """
 
 
@@ -68,14 +70,12 @@ class TaskHandler(Protocol):
 class Executors:
     """Those who play, and those who prepare cases.
 
-    here: it is the same one, in this process. locks: where they play, if not under the locks of this process. more:
-    players that have come since it was last asked.
+    here: it is the same one, in this process. more: players that have come since it was last asked.
     """
 
     players: Sequence[Executor]
     preparers: Sequence[Executor]
     here: bool = False
-    locks: TaskHandler | None = None
     more: Callable[[], Sequence[Executor]] = tuple
 
 
@@ -87,17 +87,16 @@ class InProcessExecutor:
     def __init__(self, job: Job, reporter: Reporter, note: str = "") -> None:
         self.job, self.reporter, self._note = job, reporter, note
         self.runner: ModelRunner | None = None
-        self._take: Take | None = None
-        self._player = Player(job, lambda part: self._take(part) if self._take else None, reporter.say)
+        self._player = Player(job, reporter.say)
 
     def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         """Play the specs of a task."""
         if self._note:
             self.reporter.note(self._note)
             self._note = ""
-        self.runner, self._take = task.runner, take
+        self.runner = task.runner
         with listen(self._tell):
-            self._player.play(task, specs)
+            self._player.play(task, specs, take)
 
     def prepare(self, dataset: Dataset, case: str) -> CaseIndex | Failure:
         """Download and convert a case."""

@@ -12,9 +12,9 @@ from intrabench.engine.executors.executor import Stopped
 from intrabench.engine.executors.worker_process import TaskFailed, WorkerDeath, WorkerProcess
 from intrabench.engine.job import Job
 from intrabench.engine.plan import ImageTask
-from intrabench.engine.player import Take
 from intrabench.engine.result_batches import ResultBatch, failed
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
+from intrabench.engine.write_buffer import Take
 from intrabench.identity.versions import ships
 from intrabench.models.base import Failure
 

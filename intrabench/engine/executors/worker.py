@@ -108,7 +108,7 @@ class Worker:
     def make(self, options: Options, plays: bool) -> None:
         """Make the job. plays: else it only prepares cases, which needs no model."""
         self.job = make_run(options) if plays else make_preparation(options)
-        self.player = Player(self.job, self._take, self.reporter.say, partial(self.line.send, "wave"))
+        self.player = Player(self.job, self.reporter.say, partial(self.line.send, "batch"))
 
     def play(
         self, dataset: int, case: str, runner: int, keys: Sequence[str], suspects: Sequence[Sequence[str]]
@@ -120,7 +120,7 @@ class Worker:
         task = ImageTask(self.job, where, case, model, index)
         specs = {spec.key: spec for spec in task.specs}
         batches = [[specs[key] for key in batch if key in specs] for batch in (keys, *suspects)]
-        self.player.play(task, batches[0], [batch for batch in batches[1:] if batch])
+        self.player.play(task, batches[0], self._take, [batch for batch in batches[1:] if batch])
 
     def prepare(self, dataset: int, case: str) -> None:
         """Download and convert a case."""

@@ -15,8 +15,8 @@ from intrabench.engine.executors.child_process import ChildProcess
 from intrabench.engine.executors.executor import Stopped
 from intrabench.engine.executors.timeout import Timeout
 from intrabench.engine.options import Options
-from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.write_buffer import Take
 from intrabench.errors import IntraBenchError, several
 from intrabench.models.base import Failure, FailureStatus
 from intrabench.progress import joined
@@ -178,7 +178,7 @@ class WorkerProcess:
             if said == "part":
                 take(about)
                 self._send("stored")
-            elif said == "wave":
+            elif said == "batch":
                 self._batch = about
                 self.timeout.batch(share(about))
             elif said == "doing":

@@ -8,16 +8,14 @@ from pathlib import Path
 
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.integrity import REMEDY, IntegrityCheck
-from intrabench.engine.job import Job
+from intrabench.engine.opened_image import make_session, opened_image
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.result_batches import ResultBatch, SessionBatch, memory, played
 from intrabench.engine.session_spec import SessionSpec
-from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
+from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.people.annotating.sitting import Sitting
-from intrabench.play.adapt import refuse
 from intrabench.play.scorer import Scorer
-from intrabench.play.session import Session
 from intrabench.target import Target
 
 
@@ -51,13 +49,9 @@ class Opened:
     def _open(self, image_task: ImageTask) -> None:
         with foreign():
             self._stored = cases.open_case(image_task.dataset, image_task.case)
-            self.volume, model = self._stored.volume, image_task.runner.model
-            if self.volume.array.ndim > 3 and model.grey_only:
-                raise NotApplicable("the model takes one grey value per voxel, this image has channels")
-            if image_task.job.strict:
-                refuse(model.notes(self.volume))
+            self.volume, job = self._stored.volume, image_task.job
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
-            self._image = self._stack.enter_context(image_task.runner.open(self.volume))
+            self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
     def sitting(self, spec: SessionSpec) -> Sitting:
         """The session of a spec, begun if it is not open.
@@ -67,7 +61,8 @@ class Opened:
         """
         if spec.key not in self.sittings:
             id = spec.targets[0].id
-            begun = partial(_session, self.image_task.job, spec, self.target(id), self)
+            job, target = self.image_task.job, self.target(id)
+            begun = partial(make_session, job, spec, spec.key, target, self.volume, self._scorer, keep_masks=True)
             sitting = Sitting(begun, self._image, self._scorer)
             if sitting.session.ended:
                 raise IntraBenchError(f"{id} cannot be prompted here: {sitting.problem}")
@@ -95,21 +90,3 @@ class Opened:
         self.sittings.clear()
         with foreign():
             self._stack.close()
-
-
-def _session(job: Job, spec: SessionSpec, target: Target, opened: Opened) -> Session:
-    return Session(
-        spec.key,
-        target,
-        spec.prompter,
-        spec.runner.model.abilities,
-        job.protocol,
-        dataset=spec.dataset.stored_as.short_spec,
-        seed=spec.seed,
-        rounds=job.rounds,
-        image=opened.volume,
-        strict=job.strict,
-        keep_masks=True,
-        metrics=job.metrics,
-        scorer=opened._scorer,
-    )

@@ -24,10 +24,10 @@ from intrabench.engine.executors.executor import Executors, Stopped
 from intrabench.engine.executors.placement import worker_placements
 from intrabench.engine.options import Options
 from intrabench.engine.plan import ImageTask
-from intrabench.engine.player import Take
 from intrabench.engine.result_batches import failed
 from intrabench.engine.scheduler import Scheduler
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
+from intrabench.engine.write_buffer import Take
 from intrabench.errors import IntraBenchError, Unfinished, several
 from intrabench.files.locks import Busy
 from intrabench.models.base import Failure
@@ -78,14 +78,14 @@ def make_dask_executors(options: Options, work: Scheduler) -> Iterator[Executors
             work.reporter.say(_where(client))
             made.wait()
             preparers = [made.executor() for _ in range(min(work.queue.cases, len(made.seats)))]
-            yield Executors(made.executors, preparers, locks=None if options.collect else made, more=made.more)
+            yield Executors(made.executors, preparers, more=made.more)
             finished = True
         finally:
             made.close(finished)
 
 
 class DaskCluster:
-    """The workers, which hand sits at which, and what each has loaded."""
+    """The workers, which executor has which, and what each has loaded."""
 
     def __init__(self, client: Any, payload: Payload, work: Scheduler) -> None:
         self.client, self.payload, self.work, self.job = client, payload, work, work.job
@@ -125,7 +125,7 @@ class DaskCluster:
             self.client.cluster.scale(planned)
         with self._lock:
             self.seats = {address: self.seats.get(address, Counter()) for address in now}
-            made = [DaskExecutor(self) for _ in range(PER_WORKER * len(now) - len(self.executors))]
+            made = [self.executor() for _ in range(PER_WORKER * len(now) - len(self.executors))]
             self.executors += made
             self._looked = time.monotonic()
             if now:
@@ -145,11 +145,11 @@ class DaskCluster:
         self.work.reporter.say(f"waiting for {self.discovery.waited_for or what}")
 
     def executor(self) -> DaskExecutor:
-        """An executor that is not counted, for preparing."""
-        return DaskExecutor(self)
+        """An executor, which is not counted yet."""
+        return DaskExecutor(self) if self.payload.results is None else StoringDaskExecutor(self)
 
     def seat(self, executor: DaskExecutor) -> str:
-        """The worker of a executor: the one where it was, or that with the fewest."""
+        """The worker of an executor: the one where it was, or that with the fewest."""
         with self._lock:
             if executor.address not in self.seats:
                 free = min(self.seats, key=lambda address: self.seats[address].total(), default="")
@@ -162,27 +162,6 @@ class DaskCluster:
         """The worker that has a task now; empty if none has."""
         tasks: dict[str, Sequence[object]] = answered(self.client.processing)
         return next((address for address, keys in tasks.items() if key in keys), "")
-
-    def play(self, executor: DaskExecutor, task: ImageTask, found: Callable[[int], object]) -> None:
-        """Have a worker play what is missing of a task, take its lock, and write.
-
-        Raises:
-            Busy: another run, or a worker that died just now, holds the lock.
-        """
-        specs = self.work.locks.missing(task)
-        try:
-            outcome = executor.ask(worker.play, task, specs)
-        except Killed:  # here its sessions fail
-            self.work.locks.play(executor, task, found)
-            return
-        self.work.writer.count(outcome.summary, outcome.dice)
-        if outcome.stopped:
-            raise Stopped
-        if outcome.busy:
-            raise Busy(outcome.busy)
-        found(len(specs) if outcome.failure else outcome.missing)
-        if outcome.failure:
-            self.work.writer.take(outcome.failed(specs))
 
     def stop(self) -> None:
         """Have all workers hand over what is complete."""
@@ -382,6 +361,34 @@ class DaskExecutor:
         if where := cluster.whereabouts(future.key):
             return where not in cluster.seats and not cluster.started[name]
         return address not in cluster.seats
+
+
+class StoringDaskExecutor(DaskExecutor):
+    """An executor whose workers see the results folder."""
+
+    def play_and_store(self, task: ImageTask) -> int:
+        """Have a worker play what is missing of a task, take its lock, and write.
+
+        Raises:
+            Busy: another run, or a worker that died just now, holds the lock.
+        """
+        run = self.cluster.work
+        specs = run.locks.missing(task)
+        try:
+            outcome = self.ask(worker.play, task, specs)
+        except Killed as error:  # its sessions fail, unless another run plays them
+            with run.locks.lock(task) as (missing, left, take):
+                if left:
+                    take(failed(left, Failure("error", str(error))))
+            return missing
+        run.writer.count(outcome.summary, outcome.dice)
+        if outcome.stopped:
+            raise Stopped
+        if outcome.busy:
+            raise Busy(outcome.busy)
+        if outcome.failure:
+            run.writer.take(outcome.failed(specs))
+        return len(specs) if outcome.failure else outcome.missing
 
 
 def _absolute(options: Options) -> Options:

@@ -80,10 +80,6 @@ class TaskResult:
     stopped: bool = False
     failure: Failure | None = None
 
-    def found(self, missing: int) -> None:
-        """Note how many sessions were not there yet."""
-        self.missing = missing
-
     def failed(self, specs: Sequence[SessionSpec]) -> ResultBatch:
         """Specs that failed because nothing could be done."""
         assert self.failure is not None

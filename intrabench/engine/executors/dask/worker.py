@@ -187,7 +187,9 @@ class DaskWorker:
     def _under_lock(self, locks: TaskLocks, task: ImageTask, outcome: TaskResult) -> None:
         locks.writer.summary, self.reporter.dice = outcome.summary, outcome.dice
         try:
-            locks.play(self.executor, task, outcome.found)
+            with locks.lock(task) as (outcome.missing, specs, take):
+                if specs:
+                    self.executor.play(task, specs, take)
         finally:
             self.summary.add(outcome.summary)
 

@@ -9,9 +9,9 @@ from threading import Event, main_thread
 
 import pytest
 
-from intrabench.engine import threads as module
+from intrabench.engine import scheduler as module
 from intrabench.engine.executors.executor import Stopped
-from intrabench.engine.threads import run_threads
+from intrabench.engine.scheduler import run_threads
 
 
 def failing(error: BaseException) -> Callable[[], None]:

@@ -1,0 +1,54 @@
+"""An image that a model has opened, and the sessions on it; runs and people begin theirs here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from intrabench.engine.job import Job
+from intrabench.engine.session_spec import ModelRunner, SessionSpec
+from intrabench.errors import NotApplicable
+from intrabench.models.base import Predictor
+from intrabench.play.adapt import refuse
+from intrabench.play.scorer import Scorer
+from intrabench.play.session import Session
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+
+@contextmanager
+def opened_image(runner: ModelRunner, volume: Volume, strict: bool) -> Iterator[Predictor]:
+    """Open an image for a model, unless it is of a kind that the model does not take.
+
+    strict: also refuse what the model would only note, before the image is encoded.
+
+    Raises:
+        NotApplicable: the model does not take this image.
+    """
+    if volume.array.ndim > 3 and runner.model.grey_only:
+        raise NotApplicable("the model takes one grey value per voxel, this image has channels")
+    if strict:
+        refuse(runner.model.notes(volume))
+    with runner.open(volume) as image:
+        yield image
+
+
+def make_session(
+    job: Job, spec: SessionSpec, key: str, target: Target, volume: Volume, scorer: Scorer, keep_masks: bool
+) -> Session:
+    """The session of a spec on a target, or one of those of a joint spec; key: its own."""
+    return Session(
+        key,
+        target,
+        spec.prompter,
+        spec.runner.model.abilities,
+        job.protocol,
+        dataset=spec.dataset.stored_as.short_spec,  # equal prompts on perturbed images
+        seed=spec.seed,
+        rounds=job.rounds,
+        image=volume,
+        strict=job.strict,
+        keep_masks=keep_masks,
+        metrics=job.metrics,
+        scorer=scorer,
+    )
