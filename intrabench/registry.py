@@ -131,6 +131,8 @@ def make(room: Room, spec: str) -> Any:
         from intrabench.datasets.perturb.perturbed import parted, with_changes
 
         base, changes = parted(spec)
+        if not look("datasets", base.partition(":")[0].strip()):
+            base, changes = parted(spec, there=True)
         if changes:
             return with_changes(make("datasets", base), changes)
     if room == "datasets" and _is_path(spec):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -162,6 +163,19 @@ def test_no_path_is_opened_that_only_a_record_names(
     assert opened == []
 
 
+def test_no_path_is_looked_at_that_only_a_folder_names(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path may lead to another machine, which is contacted already to find out whether there is something."""
+    theirs({"dataset": ["/elsewhere/scans", "/elsewhere/more+whole"]}, dataset="/elsewhere/scans+noise")
+    looked, stat = list[str](), os.stat
+    monkeypatch.setattr(
+        os, "stat", lambda path, *rest, **more: (looked.append(str(path)), stat(path, *rest, **more))[1]
+    )
+    for words in (("verify", "theirs"), ("report", "report.html"), ("methods",), ("export", "eee", "eee")):
+        assert "Traceback" not in say(*words, *(("--out", "theirs") if words[0] != "verify" else ())).err
+    assert any("theirs" in one for one in looked)
+    assert [one for one in looked if "elsewhere" in one] == []
+
+
 def test_a_folder_that_was_given_here_may_be_opened_again(say: Say, tmp_path: Path) -> None:
     path = scans(tmp_path / "scans")
     intrabench.run(model="box_fill", prompter="box_slice", dataset=path, out=OUT)
@@ -182,6 +196,8 @@ def test_a_folder_that_was_given_here_may_be_opened_again(say: Say, tmp_path: Pa
         ({"prompter": "recorded:folder=/etc"}, "read /etc"),
         ({"prompter": "box_slice+clickability:model=/etc/passwd"}, "read /etc/passwd"),
         ({"weights": "by hand", "model": "litemedsam"}, "read weights.pth"),
+        ({"prompter": "human:rater=a+recorded:folder=/etc", "status": "not_applicable"}, "read /etc"),
+        ({"model": "hf:repo=None"}, "open the repository None"),
     ],
 )
 def test_all_that_only_rows_name_is_listed(columns: dict[str, str], reached: str) -> None:
@@ -196,6 +212,7 @@ def test_all_that_only_rows_name_is_listed(columns: dict[str, str], reached: str
     ("record", "columns"),
     [
         ({"batch": "1000000000"}, {}),
+        ({"batch": "9" * 5000}, {}),
         ({"dataset": ["phantom:shape=4000x4000x4000"]}, {"dataset": "phantom:shape=4000x4000x4000"}),
         ({"dataset": ["phantom:scans=1000000"]}, {"dataset": "phantom:scans=1000000"}),
     ],
@@ -205,6 +222,19 @@ def test_sizes_that_somebody_wrote_are_no_work_order(record: dict[str, Any], col
     (verdict,) = verify(OUT)
     assert verdict.found == "unknown"
     assert "more than" in verdict.reason
+
+
+def test_a_tower_of_changes_is_refused() -> None:
+    theirs(dataset=SMALL + "+noise" * 5000)
+    (verdict,) = verify(OUT)
+    assert "has 5000 changes, expected 20 at most" in verdict.reason
+
+
+def test_rows_of_no_run_can_be_played() -> None:
+    theirs()
+    for part in OUT.glob("rows/*.parquet"):
+        pl.read_parquet(part).with_columns(run_id=pl.lit(None, pl.String)).write_parquet(part)
+    assert [one.found for one in verify(OUT)] == ["equal"]
 
 
 def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,11 +255,14 @@ def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPat
     assert verdict.message.endswith("has 2 rounds in store and 3 in replay")
 
 
-def test_a_check_has_a_time_limit_as_a_whole(say: Say) -> None:
+def test_a_check_has_a_time_limit_as_a_whole(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     intrabench.run(model="box_fill", prompter="box_slice", dataset="phantom:shape=16x32x32,instances=3", out=OUT)
     found = [one.message for one in verify(OUT, timeout_s=1e-9)]
     assert len(found) == 3
     assert all(one.endswith("it was not played within 1e-09 s (--timeout)") for one in found)
+    monkeypatch.setenv("INTRABENCH_WORKERS", "1")
+    found = [one.message for one in verify(OUT, timeout_s=0.05)]  # a worker takes longer to start
+    assert all(one.endswith("it was not played within 0.05 s (--timeout)") for one in found)
     for words in (("verify", "theirs"), ("board", "check", "theirs")):
         said = say(*words, "--timeout", "nan")
         assert (said.code, "--timeout nan is not a time limit" in said.err) == (2, True)
