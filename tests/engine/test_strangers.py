@@ -19,6 +19,7 @@ import pytest
 import intrabench
 from intrabench.board.statement import By
 from intrabench.board.submit import submit
+from intrabench.datasets.cases.given import is_given, note_given
 from intrabench.datasets.folder.folder import Folder
 from intrabench.engine import verify as module
 from intrabench.engine.options import Options
@@ -185,6 +186,19 @@ def test_a_folder_that_was_given_here_may_be_opened_again(say: Say, tmp_path: Pa
     assert [one.found for one in verify(OUT)] == ["unknown"]
     assert say("data", "get", other).code == 0
     assert "which only" not in next(verify(OUT)).reason
+
+
+def test_a_given_folder_may_be_called_like_a_change_of_another(tmp_path: Path) -> None:
+    given, sibling = (scans(tmp_path / name) for name in ("a+noise", "b"))
+    intrabench.run(model="box_fill", prompter="box_slice", dataset=f"{given}+blur", out=OUT)
+    assert [one.found for one in verify(OUT)] == ["equal"]
+    assert is_given(given)
+    assert is_given(f"{given}+blur")
+    note_given([intrabench.make_dataset(sibling)])
+    assert is_given(f"{sibling}+noise")
+    Path(f"{sibling}+noise").mkdir()
+    assert not is_given(f"{sibling}+noise")  # but another one now
+    assert not is_given(str(tmp_path / "a"))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 
 from intrabench.atomic import CannotWrite, atomically, make_folder, writing
@@ -36,7 +37,8 @@ def is_given(spec: str, root: Path | None = None) -> bool:
     """
     homes = (root or data_root()) / "cases"
     given = {_normal(os.fsdecode(file.read_bytes())) for file in homes.glob(f"*/{GIVEN}")}
-    if given.isdisjoint((_normal(spec), _normal(parted(spec)[0]))):
+    base, changes = parted(spec)
+    if given.isdisjoint(map(_normal, accumulate(changes, "{}+{}".format, initial=base))):
         return False
     return _normal(parted(spec, there=True)[0]) in given
 
