@@ -308,7 +308,7 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
     if not lines:
         verdict: Literal["rounding", "equal"] = "equal" if found.is_empty() else "rounding"
         return Verdict(session, verdict, name)
-    if versions_hash() in stored["package_versions_hash"].to_list() or _is_reproducible(stored.row(-1, named=True)):
+    if versions_hash() in stored["package_versions_hash"].to_list() or _is_reproducible(again.row(-1, named=True)):
         return Verdict(session, "differs", "; ".join(lines))
     return Verdict(session, "unknown", f"{'; '.join(lines)}; but it was computed with {_others(versions_then)}")
 
@@ -316,11 +316,12 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
 def _is_reproducible(row: Mapping[str, Any]) -> bool:
     """Whether the answers depend on no network, no GPU, and on no code and files but ours: a difference then is one.
 
-    Which package versions a submission says that it used cannot excuse it.
+    row: of the replay. Which package versions, device or weights a submission says that it used cannot excuse it.
     """
     with suppress(IntraBenchError):
         own = any(HASHED.search(row[name] or "") for name in ("prompter_version", "dataset_version"))
-        if not own and row["device"] == "cpu" and not row["weights_sha256"] and ships(row["model"]):
+        weights = row["weights"] or row["weights_sha256"]
+        if not own and row["device"] == "cpu" and not weights and ships(row["model"]):
             reached = [*reaches("models", row["model"]), *reaches("prompters", row["prompter"])]
             return not reached and not make_prompter(row["prompter"]).computes
     return False

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench import registry
 from intrabench.board.statement import By
 from intrabench.board.submit import submit
 from intrabench.datasets.cases.given import is_given, note_given
@@ -194,7 +195,7 @@ def test_a_given_folder_may_be_called_like_a_change_of_another(tmp_path: Path) -
     assert [one.found for one in verify(OUT)] == ["equal"]
     assert is_given(given)
     assert is_given(f"{given}+blur")
-    note_given([intrabench.make_dataset(sibling)])
+    note_given([registry.make("datasets", sibling)])
     assert is_given(f"{sibling}+noise")
     Path(f"{sibling}+noise").mkdir()
     assert not is_given(f"{sibling}+noise")  # but another one now
