@@ -188,7 +188,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         prompter=[_prompter(results, row)],
         seed=[row["seed"]],
         protocol=row["protocol"],
-        metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
+        metric=_metrics(row),
         rounds=None if protocol(row["protocol"]).fixed_rounds else _rounds(results, stored),  # of a challenge its own
         stop=row["stop"],
         effort=_effort(results, row),
@@ -211,13 +211,18 @@ def _reached(row: Mapping[str, Any], given: Mapping[str, Any], trust: Trust) -> 
     """What playing a session would open, contact or run that only the folder names, besides its data set."""
     yield from reaches("models", row["model"])
     yield from reaches("prompters", row["prompter"])
-    for spec in (id.rpartition("@")[0] for id in (row["metrics"] or "").split()):
+    for spec in _metrics(row):
         yield from reaches("metrics", spec) if ":" in spec else ()  # others are names of columns
     if row["weights"] == BY_HAND:
         code = "" if ships(row["model"]) else "the code that may be in "
         yield Reached("program" if code else "read", f"{code}{given.get('weights')}")
     if given.get("python") and trust.python is None:
         yield Reached("program", str(given["python"]))
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    """The metrics of a row that it has a column of; it may name thousands of others."""
+    return [name for id in (row["metrics"] or "").split() if (name := id.rpartition("@")[0]) in row]
 
 
 def _check_work(dataset: Dataset, given: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from intrabench.engine import verify as module
 from intrabench.engine.options import Options
 from intrabench.engine.verify import Trust, verify
 from intrabench.models.weights.registry import BY_HAND
+from intrabench.protocols import PROTOCOLS
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -268,6 +269,21 @@ def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPat
     (verdict,) = verify(OUT)
     assert played == [2]
     assert verdict.message.endswith("has 2 rounds in store and 3 in replay")
+
+
+def test_metrics_without_a_column_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = PROTOCOLS["basic@1"].metrics
+    theirs(metrics=" ".join(usual) + " " + " ".join(f"nsd:tolerance_mm={number}@1" for number in range(1, 3000)))
+    played = list[Sequence[Any]]()
+    execute = module.execute
+
+    def noting(options: Options, *rest: Any, **more: Any) -> Any:
+        played.append(options.metric)
+        return execute(options, *rest, **more)
+
+    monkeypatch.setattr(module, "execute", noting)
+    assert [one.found for one in verify(OUT)] == ["equal"]
+    assert played == [[id.partition("@")[0] for id in usual]]
 
 
 def test_a_check_has_a_time_limit_as_a_whole(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
