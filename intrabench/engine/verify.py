@@ -188,7 +188,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         prompter=[_prompter(results, row)],
         seed=[row["seed"]],
         protocol=row["protocol"],
-        metric=_metrics(row),
+        metric=[name for name in _metrics(row) if name in row],  # it may name thousands without a number
         rounds=None if protocol(row["protocol"]).fixed_rounds else _rounds(results, stored),  # of a challenge its own
         stop=row["stop"],
         effort=_effort(results, row),
@@ -221,8 +221,8 @@ def _reached(row: Mapping[str, Any], given: Mapping[str, Any], trust: Trust) -> 
 
 
 def _metrics(row: Mapping[str, Any]) -> list[str]:
-    """The metrics of a row that it has a column of; it may name thousands of others."""
-    return [name for id in (row["metrics"] or "").split() if (name := id.rpartition("@")[0]) in row]
+    """The metrics that a row names."""
+    return [id.rpartition("@")[0] for id in (row["metrics"] or "").split()]
 
 
 def _check_work(dataset: Dataset, given: Mapping[str, Any]) -> None:
