@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +16,7 @@ import polars as pl
 from intrabench.datasets.cases.given import note_given
 from intrabench.engine.able import able, fetch_weights
 from intrabench.engine.crew import crew, plays_here
+from intrabench.engine.hand import Hands
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options
@@ -31,10 +35,13 @@ from intrabench.results.store import Store
 
 
 @ending_softly()
-def execute(options: Options, folder: Path, reporter: Reporter, given: bool = True) -> tuple[Summary, int]:
+def execute(
+    options: Options, folder: Path, reporter: Reporter, given: bool = True, limit_s: float = math.inf
+) -> tuple[Summary, int]:
     """Run a job into a results folder; returns a summary and the number of rounds.
 
-    given: a person gave these options, so that later commands may open the folders among its data sets.
+    given: a person gave these options, so that later commands may open the folders among its data sets. limit_s: the
+    workers are stopped after so many seconds, whatever they do; what is not finished then is missing.
 
     Raises:
         IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
@@ -62,7 +69,7 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
             work = Work(plan, writer, reporter)
-            with crew(found.options, work) as hands:
+            with crew(found.options, work) as hands, _stopping(work, hands, limit_s):
                 work.done_by(hands)
         if writer.store.parts:
             _tidy(folder, run_id, reporter)
@@ -70,6 +77,21 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
     finally:
         for runner in job.runners:
             runner.close()
+
+
+@contextmanager
+def _stopping(work: Work, hands: Hands, limit_s: float) -> Iterator[None]:
+    """Stop the hands, if they are other processes, when so many seconds are over."""
+    if limit_s == math.inf:
+        yield
+        return
+    timer = threading.Timer(limit_s, work.stop, [hands])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:

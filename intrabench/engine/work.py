@@ -86,9 +86,10 @@ class Work:
             return [partial(self._play_all, hand, desk) for hand in players]
 
         preparing = [partial(self._prepare_all, hand) for hand in hands.preparers]
-        together([*preparing, *playing(hands.players)], partial(self._stop, hands), lambda: playing(hands.more()))
+        together([*preparing, *playing(hands.players)], partial(self.stop, hands), lambda: playing(hands.more()))
 
-    def _stop(self, hands: Hands) -> None:
+    def stop(self, hands: Hands) -> None:
+        """Have all hands end soon; what is complete is kept. Called from any thread."""
         self.agenda.stop()
         for hand in (*hands.preparers, *hands.players):
             hand.stop()
