@@ -219,11 +219,15 @@ def test_slow_headers_and_bodies_end(monkeypatch: pytest.MonkeyPatch) -> None:
         with suppress(ConnectionError):
             assert half.recv(100) == b""
         assert slow.recv(2**16).startswith(b"HTTP/1.1 408")
-        with connected(address) as unread, pytest.raises(OSError):
+        with connected(address) as unread:
             unread.sendall(head("nothing", "POST", Content_Length="1000", Host="elsewhere"))
-            for _ in range(200):  # nor where the body is not read, but thrown away
-                unread.sendall(b"x")
-                time.sleep(0.01)
+            sent = 0
+            with suppress(OSError):
+                while sent < 200:  # nor where the body is not read, but thrown away
+                    unread.sendall(b"x")
+                    sent += 1
+                    time.sleep(0.01)
+            assert sent < 200
         with httpx2.Client() as kept:  # of a connection that is used again and again nothing is counted together
             for _ in range(40):
                 assert kept.get(f"{address}/healthz").status_code == 200
