@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from intrabench.datasets.base import Dataset
@@ -29,13 +29,14 @@ class Supervisor:
     the session that kills it is alone. One that was alone from the beginning is played once more.
 
     Code that does not ship may change what all code of its process shares, such as a function of numpy. So a process
-    that has played such code with a model plays no other model, and one that has converted with it no other data set.
+    that has played with such code plays no other model, and if it is of a prompter or a data set, nothing without it;
+    and one that has converted with it converts no other data set.
     """
 
     def __init__(self, job: Job, worker: Watched) -> None:
         self.job, self.worker, self.name = job, worker, worker.name
         self.runner: Runner | None = None
-        self._only: Runner | Dataset | None = None  # all that the process may still be used for
+        self._only: object = None  # all that the process may still be used for
 
     def play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
         """Play the units of a group; `take` gets each of them once, finished or failed.
@@ -45,7 +46,11 @@ class Supervisor:
             IntraBenchError: the worker refuses the job.
         """
         self.runner = group.runner
-        self._use_for(group.runner, self.job.shipped(group.dataset, group.runner))
+        for parts, some in _by_code(group, units):
+            self._use_for((group.runner, *parts), not parts and self.job.shipped(group.runner))
+            self._play(group, some, take)
+
+    def _play(self, group: Group, units: Sequence[Unit], take: Take) -> None:
         trial = Trial(group, units, take)
         while trial.left:
             try:
@@ -79,7 +84,7 @@ class Supervisor:
         found = cases.look(dataset, case)[0]
         return found or _changed("its files changed while it was converted")
 
-    def _use_for(self, what: Runner | Dataset, shipped: bool) -> None:
+    def _use_for(self, what: object, shipped: bool) -> None:
         """Have a fresh process if this one has run code that does not ship for something else."""
         if self._only not in (None, what):
             self.worker.rest()
@@ -112,6 +117,17 @@ class Supervisor:
         return {"dataset": self.job.datasets.index(group.dataset), "case": group.case, "runner": runner}
 
 
+def _by_code(group: Group, units: Sequence[Unit]) -> Iterable[tuple[tuple[str, ...], list[Unit]]]:
+    """Units by what does not ship of their data set and prompter, as specs; those of which all ships come first."""
+    data = () if ships(group.dataset) else (group.dataset.spec,)
+    prompters = {unit.prompter.spec: unit.prompter for unit in units}
+    own = {spec: () if ships(prompter) else (spec,) for spec, prompter in prompters.items()}
+    found: dict[tuple[str, ...], list[Unit]] = {data: []}
+    for unit in units:
+        found.setdefault((*data, *own[unit.prompter.spec]), []).append(unit)
+    return [(parts, some) for parts, some in found.items() if some]
+
+
 def _changed(what: str) -> Failure:
     return Failure("error", f"{what}; run the command again", passing=True)
 
@@ -128,10 +144,17 @@ class Trial:
         self._suspects: list[tuple[tuple[str, ...], float]] = []
 
     def take(self, part: Part) -> None:
-        """Sessions are finished."""
+        """Sessions are finished.
+
+        Raises:
+            Death: the process answers for sessions that it was not given.
+        """
+        told = {*part.summary.keys, *part.masks, *(row["session"] for row in (*part.rows, *part.turns))}
+        if not told <= self._unit_of.keys():
+            raise Death("error", "the worker process answered for sessions that it was not given", tuple(self.left))
         self._take(part)
         for key in part.summary.keys:
-            self.left.pop(self._unit_of.get(key, key), None)
+            self.left.pop(self._unit_of[key], None)
 
     def fail(self, keys: Sequence[str], failure: Failure, of_data: bool = False) -> None:
         """Sessions failed."""

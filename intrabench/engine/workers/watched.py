@@ -16,6 +16,7 @@ from intrabench.engine.hand import Stopped
 from intrabench.engine.options import Options
 from intrabench.engine.player import Take
 from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.rows import Part
 from intrabench.engine.workers.process import Process
 from intrabench.engine.workers.watchdog import Watchdog
 from intrabench.errors import IntraBenchError, several
@@ -186,7 +187,8 @@ class Watched:
             elif said == "download":
                 self._download(*about)
             elif said == "downloaded":
-                self._downloads.pop(about).close()
+                if about in self._downloads:
+                    self._downloads.pop(about).close()
             elif said == "say":
                 self.reporter.say(about)
             elif said == "failed":
@@ -214,6 +216,8 @@ class Watched:
                 raise self._ended(process) from error
             self.dog.tick(time.monotonic() - before)
             if message is not None:
+                if not _is_said(message):  # foreign code, or what it started, has written into the connection
+                    raise self._death("error", "the worker process said what no worker says")
                 return message
 
     def _look(self, process: Process) -> None:
@@ -265,6 +269,18 @@ class Watched:
             self._downloads[name] = Download(self.reporter, name)
         if self._downloads[name].proceeds(done, total):
             self.dog.begins(self.dog.phase, self.dog.what)
+
+
+def _is_said(message: Any) -> bool:
+    """Whether that is something a worker says."""
+    match message:
+        case ("ready" | "done" | "stopped", _) | ("part", Part()) | ("failed", Failure()):
+            return True
+        case ("say" | "downloaded", str()) | ("doing", (str(), str(), str())) | ("download", (str(), int(), _)):
+            return True
+        case ("wave", [*keys]):
+            return all(isinstance(key, str) for key in keys)
+    return False
 
 
 class Download:
