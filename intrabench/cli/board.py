@@ -74,7 +74,7 @@ def board_check(
     found = [check(folder, replay, chosen, Trust(plugin, None, trust), timeout) for folder in submissions]
     twice = list(common([one.submission for one in found]))
     for one in found:
-        if checks is not None and not one.submission.problems:
+        if checks is not None and replay and not one.submission.problems:
             write_result(checks, one.submission.name, result_of(one.submission.folder, one.verdicts))
     if json:
         show([_plain(one, twice) for one in found], json)

@@ -44,15 +44,15 @@ class Job:
         """The prompters to run with a model."""
         return [p for p in self.prompters if p.spec not in self.rows or self.rows[p.spec].suits(model.abilities)]
 
-    def shipped(self, dataset: Dataset, runner: ModelRunner) -> bool:
-        """Whether all code that takes part comes with IntraBench: model, prompters, data set and metrics."""
-        parts = (dataset, *self.prompters_for(runner.model), *self.metrics)
-        return runner.ships and all(map(ships, parts))
+    def shipped(self, runner: ModelRunner) -> bool:
+        """Whether the code that takes part in all sessions of a model comes with IntraBench: its own, and metrics."""
+        return runner.ships and all(map(ships, self.metrics))
 
     @property
     def ships(self) -> bool:
         """Whether all its code comes with IntraBench."""
-        return all(self.shipped(dataset, runner) for dataset in self.datasets for runner in self.runners)
+        prompters = [prompter for runner in self.runners for prompter in self.prompters_for(runner.model)]
+        return all(map(self.shipped, self.runners)) and all(map(ships, (*self.datasets, *prompters)))
 
     def selected(self, without: Container[Dataset] = ()) -> list[tuple[Dataset, str]]:
         """The cases of the job, ``(data set, case)``. without: data sets whose cases are unknown."""

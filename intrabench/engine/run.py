@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
 from intrabench.datasets.cases.given import note_given
 from intrabench.engine.availability import fetch_weights, find_available
+from intrabench.engine.executors.executor import Executors
 from intrabench.engine.executors.make import make_executors, plays_in_process
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
@@ -31,10 +35,13 @@ from intrabench.results.store import Store
 
 
 @ending_softly()
-def execute(options: Options, folder: Path, reporter: Reporter, given: bool = True) -> tuple[Summary, int]:
+def execute(
+    options: Options, folder: Path, reporter: Reporter, given: bool = True, limit_s: float = math.inf
+) -> tuple[Summary, int]:
     """Run a job into a results folder; returns a summary and the number of rounds.
 
-    given: a person gave these options, so that later commands may open the folders among its data sets.
+    given: a person gave these options, so that later commands may open the folders among its data sets. limit_s: the
+    workers are stopped after so many seconds, whatever they do; what is not finished then is missing.
 
     Raises:
         IntraBenchError: an option is wrong. Failures of single sessions are rows with a status instead.
@@ -62,7 +69,7 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
             scheduler = Scheduler(plan, writer, reporter)
-            with make_executors(found.options, scheduler) as executors:
+            with make_executors(found.options, scheduler) as executors, _stopping(scheduler, executors, limit_s):
                 scheduler.run(executors)
         if writer.store.parts:
             _tidy(folder, run_id, reporter)
@@ -70,6 +77,21 @@ def execute(options: Options, folder: Path, reporter: Reporter, given: bool = Tr
     finally:
         for runner in job.runners:
             runner.close()
+
+
+@contextmanager
+def _stopping(scheduler: Scheduler, executors: Executors, limit_s: float) -> Iterator[None]:
+    """Stop the executors, if they are other processes, when so many seconds are over."""
+    if limit_s == math.inf:
+        yield
+        return
+    timer = threading.Timer(limit_s, scheduler.stop, [executors])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:

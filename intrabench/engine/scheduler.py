@@ -50,7 +50,7 @@ class CaseScheduler:
             return [partial(self._play_all, executor) for executor in players]
 
         preparing = [partial(self._prepare_all, executor) for executor in executors.preparers]
-        stop, more = partial(self._stop, executors), lambda: playing(executors.more())
+        stop, more = partial(self.stop, executors), lambda: playing(executors.more())
         run_threads([*preparing, *playing(executors.players)], stop, more)
 
     def wants(self, dataset: Dataset) -> bool:
@@ -74,7 +74,8 @@ class CaseScheduler:
     def _play_all(self, executor: Executor) -> None:
         raise NotImplementedError
 
-    def _stop(self, executors: Executors) -> None:
+    def stop(self, executors: Executors) -> None:
+        """Have all executors end soon; what is complete is kept. Called from any thread."""
         self.queue.stop()
         for executor in (*executors.preparers, *executors.players):
             executor.stop()

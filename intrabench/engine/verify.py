@@ -48,6 +48,9 @@ TIMEOUT_S = 3600.0
 MOST_VOXELS, MOST_SCANS, MOST_REQUESTS = 2**28, 10_000, 64
 """Of phantoms, and of a batch: larger ones are not computed only because somebody's rows or records say so."""
 
+_DIGITS = 9
+"""Of a number that somebody wrote; Python refuses to read those of thousands."""
+
 ALLOW = "--trust allows that for this call"
 
 
@@ -103,11 +106,11 @@ def verify(
         stored = rows.filter(pl.col("session") == name)
         joint = stored["joint"][0]
         together = rows.filter(pl.col("joint") == joint)["target"].unique().to_list() if joint else []
-        if (left := end - time.monotonic()) > 0:
-            yield _verdict(results, stored, trust, together, left)
-        else:
-            late = f"it was not played within {timeout_s:g} s (--timeout)"
-            yield _unplayed(name, who(stored.row(-1, named=True)), late)
+        left = end - time.monotonic()
+        found = _verdict(results, stored, trust, together, left) if left > 0 else None
+        yield found or _unplayed(
+            name, who(stored.row(-1, named=True)), f"it was not played within {timeout_s:g} s (--timeout)"
+        )
 
 
 def check_timeout(seconds: float) -> None:
@@ -116,8 +119,15 @@ def check_timeout(seconds: float) -> None:
         raise IntraBenchError(f"--timeout {seconds:g} is not a time limit; give seconds, such as {TIMEOUT_S:g}")
 
 
-def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str], left_s: float) -> Verdict:
-    """Play one session again; `stored` has its rows. together: all targets of its joint session."""
+def _verdict(
+    results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str], left_s: float
+) -> Verdict | None:
+    """Play one session again; `stored` has its rows. together: all targets of its joint session.
+
+    Returns:
+        What came of it; None if it was not finished in `left_s` seconds.
+    """
+    end = time.monotonic() + left_s
     row = stored.row(-1, named=True)
     session, name = row["session"], who(row)
     if row["contract"] != CONTRACT:
@@ -126,11 +136,14 @@ def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
     try:
         options = _options(results, stored, trust, together)
         with temporary_folder() as folder, without_token():
-            execute(replace(options, timeout=min(options.timeout, left_s)), folder, Silent(), given=False)
+            limited = replace(options, timeout=min(options.timeout, left_s))
+            execute(limited, folder, Silent(), given=False, limit_s=left_s)
             played = read_rows(folder)
     except IntraBenchError as error:
         return _unplayed(session, name, f"{error}{_not_loaded(results, row, trust)}")
     again = played.filter(pl.col("session") == session).sort("round")
+    if len(again) < len(stored) and time.monotonic() >= end:
+        return None
     if again.is_empty():
         return _unplayed(session, name, _why_another(row, played))
     if again["status"][-1] in ("oom", "timeout"):
@@ -174,7 +187,7 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
         prompter=[_prompter(results, row)],
         seed=[row["seed"]],
         protocol=row["protocol"],
-        metric=[id.rpartition("@")[0] for id in (row["metrics"] or "").split()],
+        metric=[name for name in _metrics(row) if name in row],  # it may name thousands without a number
         rounds=None if protocol(row["protocol"]).fixed_rounds else _rounds(results, stored),  # of a challenge its own
         stop=row["stop"],
         effort=_effort(results, row),
@@ -196,15 +209,19 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
 def _reached(row: Mapping[str, Any], given: Mapping[str, Any], trust: Trust) -> Iterator[Reached]:
     """What playing a session would open, contact or run that only the folder names, besides its data set."""
     yield from reaches("models", row["model"])
-    if not row["prompter"].startswith("human:"):
-        yield from reaches("prompters", row["prompter"])
-    for spec in (id.rpartition("@")[0] for id in (row["metrics"] or "").split()):
+    yield from reaches("prompters", row["prompter"])
+    for spec in _metrics(row):
         yield from reaches("metrics", spec) if ":" in spec else ()  # others are names of columns
     if row["weights"] == BY_HAND:
         code = "" if ships(row["model"]) else "the code that may be in "
         yield Reached("program" if code else "read", f"{code}{given.get('weights')}")
     if given.get("python") and trust.python is None:
         yield Reached("program", str(given["python"]))
+
+
+def _metrics(row: Mapping[str, Any]) -> list[str]:
+    """The metrics that a row names."""
+    return [id.rpartition("@")[0] for id in (row["metrics"] or "").split()]
 
 
 def _check_work(dataset: Dataset, given: Mapping[str, Any]) -> None:
@@ -219,8 +236,10 @@ def _check_work(dataset: Dataset, given: Mapping[str, Any]) -> None:
             f"{dataset.short_spec} has more than {MOST_VOXELS:,} voxels or {MOST_SCANS:,} scans, so it is not made; "
             f"{ALLOW}"
         )
-    if batch.isdecimal() and int(batch) > MOST_REQUESTS:
-        raise IntraBenchError(f"its record wants batches of {batch}, which are more than {MOST_REQUESTS}; {ALLOW}")
+    if batch.isdecimal() and (len(batch) > _DIGITS or int(batch) > MOST_REQUESTS):
+        raise IntraBenchError(
+            f"its record wants batches of {batch[:_DIGITS]}, which are more than {MOST_REQUESTS}; {ALLOW}"
+        )
 
 
 def _rounds(results: Path, stored: pl.DataFrame) -> int:
@@ -293,7 +312,7 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
     if not lines:
         verdict: Literal["rounding", "equal"] = "equal" if found.is_empty() else "rounding"
         return Verdict(session, verdict, name)
-    if versions_hash() in stored["package_versions_hash"].to_list() or _is_reproducible(stored.row(-1, named=True)):
+    if versions_hash() in stored["package_versions_hash"].to_list() or _is_reproducible(again.row(-1, named=True)):
         return Verdict(session, "differs", "; ".join(lines))
     return Verdict(session, "unknown", f"{'; '.join(lines)}; but it was computed with {_others(versions_then)}")
 
@@ -301,11 +320,12 @@ def _compared(stored: pl.DataFrame, again: pl.DataFrame, versions_then: Mapping[
 def _is_reproducible(row: Mapping[str, Any]) -> bool:
     """Whether the answers depend on no network, no GPU, and on no code and files but ours: a difference then is one.
 
-    Which package versions a submission says that it used cannot excuse it.
+    row: of the replay. Which package versions, device or weights a submission says that it used cannot excuse it.
     """
     with suppress(IntraBenchError):
         own = any(HASHED.search(row[name] or "") for name in ("prompter_version", "dataset_version"))
-        if not own and row["device"] == "cpu" and not row["weights_sha256"] and ships(row["model"]):
+        weights = row["weights"] or row["weights_sha256"]
+        if not own and row["device"] == "cpu" and not weights and ships(row["model"]):
             reached = [*reaches("models", row["model"]), *reaches("prompters", row["prompter"])]
             return not reached and not make_prompter(row["prompter"]).computes
     return False

@@ -89,7 +89,7 @@ def _of_parameter(cls: type[Any], name: str, reach: Reach | None, given: str | N
     """What a parameter reaches, by what its class declares. given: its value in a spec. preset: its default."""
     default = "" if preset is MISSING else str(preset)
     value = default if given is None else given
-    if value in ("", "None"):
+    if value == "" or value == default == "None":
         return []
     if reach is None:
         return [Reached("program", f"{cls.name} with {name}={value}")] if value != default else []

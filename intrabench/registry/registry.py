@@ -130,7 +130,7 @@ def make(room: Room, spec: str) -> Any:
     if room == "datasets" and "+" in spec:
         from intrabench.datasets.perturb.perturbed import parted, with_changes
 
-        base, changes = parted(spec)
+        base, changes = parted(spec, there=not look("datasets", re.split("[:+]", spec)[0].strip()))
         if changes:
             return with_changes(make("datasets", base), changes)
     if room == "datasets" and _is_path(spec):

@@ -38,8 +38,13 @@ _TYPES_OF_OPTIONS: dict[str, Any] = {
 """What readers rely on; a record may be damaged, or written by anybody."""
 
 
-def read_record(root: Path, run_id: str) -> dict[str, Any]:
-    """The record of a run; empty if there is none, it cannot be read, or its entries are of wrong types."""
+def read_record(root: Path, run_id: str | None) -> dict[str, Any]:
+    """The record of a run; empty if there is none, it cannot be read, or its entries are of wrong types.
+
+    run_id: None in rows that do not say of which run they are.
+    """
+    if run_id is None:
+        return {}
     try:
         record = _upgraded(read_json(root / "runs" / f"{file_name(run_id)}.json", _TYPES))
     except (OSError, Unreadable):

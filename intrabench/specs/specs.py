@@ -46,7 +46,10 @@ class Reached:
         return f"{verbs.get(self.kind, 'use')} {self.value}"
 
 
-_PART = re.compile(r"""\s*([A-Za-z_]\w*)\s*=\s*("[^"]*"|'[^']*'|[^,"']*?)\s*(?:,|$)""")
+_PART = re.compile(r"""\s*+([A-Za-z_]\w*+)\s*+=\s*+(?:("[^"]*"|'[^']*')\s*+|([^,"']*+))(?:,|$)""")
+"""Possessive, as the next: specs of somebody else must not take longer than their length."""
+
+_PLUS = re.compile(r""""[^"]*"|'[^']*'|(\+)(?=[A-Za-z_]\w*+(?:[:+]|$))""")
 
 
 def switch(default: Any) -> Any:
@@ -64,7 +67,8 @@ def split(spec: str) -> list[str]:
 
 def in_sequence(spec: str) -> list[str]:
     """The parts of ``MODEL+MODEL``; a quoted plus, or one without a name behind it (``size=b+``), does not divide."""
-    return re.split(r"""\+(?=[A-Za-z_]\w*(?:[:+]|$))(?=(?:[^"']|"[^"]*"|'[^']*')*$)""", spec)
+    ends = [found.start() for found in _PLUS.finditer(spec) if found[1]]
+    return [spec[start:end] for start, end in zip([0, *(end + 1 for end in ends)], [*ends, None], strict=True)]
 
 
 def parse(spec: str) -> tuple[str, dict[str, str]]:
@@ -79,10 +83,10 @@ def parse(spec: str) -> tuple[str, dict[str, str]]:
         part = _PART.match(rest, position)
         if part is None or (rest[part.end() - 1] == "," and part.end() == len(rest)):
             raise IntraBenchError(f"{spec!r} is malformed at {rest[position:]!r}; write {name}:key=value,key=value")
-        key, value = part.groups()
+        key, inside, plain = part.groups()
         if key in arguments:
             raise IntraBenchError(f"{spec!r} gives {key} twice; give it once, and put a value with a comma in quotes")
-        arguments[key] = value[1:-1] if value[:1] in ("'", '"') else value
+        arguments[key] = inside[1:-1] if inside else plain.rstrip()
         position = part.end()
     return name, arguments
 

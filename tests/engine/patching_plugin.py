@@ -1,5 +1,6 @@
 """A model that changes what all code of its process shares, and a sound one that depends on it."""
 
+import gc
 import json
 import os
 import signal
@@ -9,10 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.datasets.phantom import Phantom
+from intrabench.engine.result_batches import ResultBatch
 from intrabench.mask import Mask
 from intrabench.models.base import Answer
 from intrabench.models.box_fill import BoxFill
 from intrabench.prompters.box_slice import BoxSlice
+
+FORGED = {
+    "word": 7,
+    "content": ("download", (1,)),
+    "part": ("part", "nonsense"),
+    "others": ("part", ResultBatch([{"session": "of another model", "dice": 1.0}])),
+}
 
 
 def nothing(*args, **options):
@@ -39,6 +48,9 @@ def patch(how):
         sys.setrecursionlimit(150)
     if how == "parent":
         os.kill(os.getppid(), signal.SIGTERM)
+    if how in FORGED:
+        (line,) = (found for found in gc.get_objects() if type(found).__name__ == "WorkerConnection")
+        line._connection.send(FORGED[how])
     if how == "itself":
         os.kill(os.getpid(), signal.SIGTERM)
 

@@ -18,11 +18,13 @@ from intrabench.identity.versions import ships
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
+from tests.engine.patching_plugin import FORGED
 from tests.engine.test_workers import lasting
 from tests.processes import Process, command
 
 PLUGIN = Path(__file__).with_name("patching_plugin.py")
 DATA = "phantom:shape=12x32x32,instances=2"
+SHORT = "phantom:shape=12x32x32,instances=1"
 HOWS = ["numpy", "scipy", "torch", "json", "path", "recursion"]
 pytestmark = [pytest.mark.usefixtures("data"), pytest.mark.filterwarnings("ignore::UserWarning")]
 Say = Callable[..., Said]
@@ -91,6 +93,20 @@ def test_a_conversion_changes_nothing_of_the_next_data_set(monkeypatch: pytest.M
     monkeypatch.setenv("INTRABENCH_DATA", str(Path("elsewhere").absolute()))
     rows = run("disturbed", ["box_fill"], dataset=["rough", DATA])
     assert rows.filter(dataset=expected["dataset"][0]).equals(expected)
+
+
+def test_a_prompter_changes_nothing_of_others() -> None:
+    expected = run("undisturbed", ["box_fill"], workers=0, dataset=SHORT)
+    rows = run("disturbed", ["box_fill"], prompter=["wild", "box_slice"], dataset=SHORT)
+    assert rows.filter(pl.col("prompter") == "box_slice").equals(expected)
+
+
+def test_who_writes_into_the_connection_of_a_worker_fails_alone() -> None:
+    forgers = [f"patching:how={how}" for how in FORGED]
+    options = {"prompter": "box_slice", "dataset": SHORT, "plugin": PLUGIN, "workers": 1, "out": "out"}
+    rows = lasting(intrabench.run(model=[*forgers, "box_fill"], **options))
+    assert dict(rows.select("model", "status").rows()) == {**dict.fromkeys(forgers, "error"), "box_fill": "ok"}
+    assert rows.filter(status="error")["error"].str.contains("worker process").all()
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,16 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.datasets.cases.given import is_given, note_given
 from intrabench.datasets.folder.folder import Folder
 from intrabench.engine import verify as module
 from intrabench.engine.options import Options
 from intrabench.engine.verify import Trust, verify
 from intrabench.models.weights.registry import BY_HAND
+from intrabench.protocols import PROTOCOLS
 from intrabench.publishing.board.statement import By
 from intrabench.publishing.board.submit import submit
+from intrabench.registry import registry
 from tests.conftest import Said
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -162,6 +166,19 @@ def test_no_path_is_opened_that_only_a_record_names(
     assert opened == []
 
 
+def test_no_path_is_looked_at_that_only_a_folder_names(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path may lead to another machine, which is contacted already to find out whether there is something."""
+    theirs({"dataset": ["/elsewhere/scans", "/elsewhere/more+whole"]}, dataset="/elsewhere/scans+noise")
+    looked, stat = list[str](), os.stat
+    monkeypatch.setattr(
+        os, "stat", lambda path, *rest, **more: (looked.append(str(path)), stat(path, *rest, **more))[1]
+    )
+    for words in (("verify", "theirs"), ("report", "report.html"), ("methods",), ("export", "eee", "eee")):
+        assert "Traceback" not in say(*words, *(("--out", "theirs") if words[0] != "verify" else ())).err
+    assert any("theirs" in one for one in looked)
+    assert [one for one in looked if "elsewhere" in one] == []
+
+
 def test_a_folder_that_was_given_here_may_be_opened_again(say: Say, tmp_path: Path) -> None:
     path = scans(tmp_path / "scans")
     intrabench.run(model="box_fill", prompter="box_slice", dataset=path, out=OUT)
@@ -173,6 +190,19 @@ def test_a_folder_that_was_given_here_may_be_opened_again(say: Say, tmp_path: Pa
     assert "which only" not in next(verify(OUT)).reason
 
 
+def test_a_given_folder_may_be_called_like_a_change_of_another(tmp_path: Path) -> None:
+    given, sibling = (scans(tmp_path / name) for name in ("a+noise", "b"))
+    intrabench.run(model="box_fill", prompter="box_slice", dataset=f"{given}+blur", out=OUT)
+    assert [one.found for one in verify(OUT)] == ["equal"]
+    assert is_given(given)
+    assert is_given(f"{given}+blur")
+    note_given([registry.make("datasets", sibling)])
+    assert is_given(f"{sibling}+noise")
+    Path(f"{sibling}+noise").mkdir()
+    assert not is_given(f"{sibling}+noise")  # but another one now
+    assert not is_given(str(tmp_path / "a"))
+
+
 @pytest.mark.parametrize(
     ("columns", "reached"),
     [
@@ -182,6 +212,8 @@ def test_a_folder_that_was_given_here_may_be_opened_again(say: Say, tmp_path: Pa
         ({"prompter": "recorded:folder=/etc"}, "read /etc"),
         ({"prompter": "box_slice+clickability:model=/etc/passwd"}, "read /etc/passwd"),
         ({"weights": "by hand", "model": "litemedsam"}, "read weights.pth"),
+        ({"prompter": "human:rater=a+recorded:folder=/etc", "status": "not_applicable"}, "read /etc"),
+        ({"model": "hf:repo=None"}, "open the repository None"),
     ],
 )
 def test_all_that_only_rows_name_is_listed(columns: dict[str, str], reached: str) -> None:
@@ -196,6 +228,7 @@ def test_all_that_only_rows_name_is_listed(columns: dict[str, str], reached: str
     ("record", "columns"),
     [
         ({"batch": "1000000000"}, {}),
+        ({"batch": "9" * 5000}, {}),
         ({"dataset": ["phantom:shape=4000x4000x4000"]}, {"dataset": "phantom:shape=4000x4000x4000"}),
         ({"dataset": ["phantom:scans=1000000"]}, {"dataset": "phantom:scans=1000000"}),
     ],
@@ -205,6 +238,19 @@ def test_sizes_that_somebody_wrote_are_no_work_order(record: dict[str, Any], col
     (verdict,) = verify(OUT)
     assert verdict.found == "unknown"
     assert "more than" in verdict.reason
+
+
+def test_a_tower_of_changes_is_refused() -> None:
+    theirs(dataset=SMALL + "+noise" * 5000)
+    (verdict,) = verify(OUT)
+    assert "has 5000 changes, expected 20 at most" in verdict.reason
+
+
+def test_rows_of_no_run_can_be_played() -> None:
+    theirs()
+    for part in OUT.glob("rows/*.parquet"):
+        pl.read_parquet(part).with_columns(run_id=pl.lit(None, pl.String)).write_parquet(part)
+    assert [one.found for one in verify(OUT)] == ["equal"]
 
 
 def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,11 +271,29 @@ def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPat
     assert verdict.message.endswith("has 2 rounds in store and 3 in replay")
 
 
-def test_a_check_has_a_time_limit_as_a_whole(say: Say) -> None:
+def test_metrics_without_a_column_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = PROTOCOLS["basic@1"].metrics
+    theirs(metrics=" ".join(usual) + " " + " ".join(f"nsd:tolerance_mm={number}@1" for number in range(1, 3000)))
+    played = list[Sequence[Any]]()
+    execute = module.execute
+
+    def noting(options: Options, *rest: Any, **more: Any) -> Any:
+        played.append(options.metric)
+        return execute(options, *rest, **more)
+
+    monkeypatch.setattr(module, "execute", noting)
+    assert [one.found for one in verify(OUT)] == ["differs"]  # it does not have what it names
+    assert played == [[id.partition("@")[0] for id in usual]]
+
+
+def test_a_check_has_a_time_limit_as_a_whole(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
     intrabench.run(model="box_fill", prompter="box_slice", dataset="phantom:shape=16x32x32,instances=3", out=OUT)
     found = [one.message for one in verify(OUT, timeout_s=1e-9)]
     assert len(found) == 3
     assert all(one.endswith("it was not played within 1e-09 s (--timeout)") for one in found)
+    monkeypatch.setenv("INTRABENCH_WORKERS", "1")
+    found = [one.message for one in verify(OUT, timeout_s=0.05)]  # a worker takes longer to start
+    assert all(one.endswith("it was not played within 0.05 s (--timeout)") for one in found)
     for words in (("verify", "theirs"), ("board", "check", "theirs")):
         said = say(*words, "--timeout", "nan")
         assert (said.code, "--timeout nan is not a time limit" in said.err) == (2, True)

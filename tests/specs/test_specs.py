@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from time import process_time
 from types import ModuleType
 from typing import ClassVar, Literal
 
@@ -163,6 +165,23 @@ def test_a_type_that_the_class_does_not_import_is_one_sentence() -> None:
 )
 def test_models_in_sequence(spec: str, parts: list[str]) -> None:
     assert in_sequence(spec) == parts
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "box_fill:a=" + " " * 300_000 + '"',
+        "box_fill:" + "a" * 300_000 + " " * 300_000 + "=",
+        "box_fill" + "+box_fill" * 30_000 + '+a:b="',
+        "a" + "+'\"" * 100_000,
+    ],
+)
+def test_no_spec_of_somebody_else_takes_longer_than_its_length(spec: str) -> None:
+    begun = process_time()
+    for reads in (parse, split, in_sequence, located):
+        with suppress(IntraBenchError):
+            reads(spec)
+    assert process_time() - begun < 5  # minutes, if a pattern goes back
 
 
 def test_spellings_of_one_path_are_equal_when_located(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

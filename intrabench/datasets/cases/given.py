@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset
@@ -30,12 +31,16 @@ def note_given(datasets: Iterable[Dataset], root: Path | None = None) -> None:
 
 
 def is_given(spec: str, root: Path | None = None) -> bool:
-    """Whether a person gave this folder before. Only the text is compared: nothing at the path is looked at.
+    """Whether a person gave this folder before. Only the text is compared: nothing at another path is looked at.
 
     spec: ``PATH`` or ``PATH:label=PATH``, as in the record of a run, perhaps with changes behind it.
     """
-    wanted, homes = _normal(parted(spec)[0]), (root or data_root()) / "cases"
-    return any(_normal(os.fsdecode(file.read_bytes())) == wanted for file in homes.glob(f"*/{GIVEN}"))
+    homes = (root or data_root()) / "cases"
+    given = {_normal(os.fsdecode(file.read_bytes())) for file in homes.glob(f"*/{GIVEN}")}
+    base, changes = parted(spec)
+    if given.isdisjoint(map(_normal, accumulate(changes, "{}+{}".format, initial=base))):
+        return False
+    return _normal(parted(spec, there=True)[0]) in given
 
 
 def _normal(argument: str) -> str:

@@ -23,6 +23,9 @@ from intrabench.volume import Volume
 PERTURBATIONS = {one.name: one for one in (*INTENSITIES, *GEOMETRIES)}
 NONE = "none"
 
+MOST_CHANGES = 20
+"""Of a data set: each is a view of the one before."""
+
 
 @dataclass(frozen=True)
 class Perturbed(View):
@@ -71,10 +74,13 @@ def perturbation(spec: str) -> Perturbation:
     return build(PERTURBATIONS[name], arguments, spec)
 
 
-def parted(spec: str) -> tuple[str, list[str]]:
-    """The spec or path of a data set, and those of the changes behind it, ``spine_ct+whole+noise:sigma=0.1``."""
+def parted(spec: str, there: bool = False) -> tuple[str, list[str]]:
+    """The spec or path of a data set, and those of the changes behind it, ``spine_ct+whole+noise:sigma=0.1``.
+
+    there: look whether there is a folder that is called so, with the changes; only at what a person named.
+    """
     changes: list[str] = []
-    while not os.path.exists(spec):
+    while not (there and os.path.exists(spec)):
         base, plus, last = spec.rpartition("+")
         if not plus or last.partition(":")[0].strip() not in (*PERTURBATIONS, WholeLabels.name):
             break
@@ -83,7 +89,13 @@ def parted(spec: str) -> tuple[str, list[str]]:
 
 
 def with_changes(dataset: Dataset, changes: Sequence[str]) -> Dataset:
-    """The data set with perturbed images or whole labels, one change after the other; ``none`` changes nothing."""
+    """The data set with perturbed images or whole labels, one change after the other; ``none`` changes nothing.
+
+    Raises:
+        IntraBenchError: a change is unknown, or there are more than `MOST_CHANGES`.
+    """
+    if len(changes) > MOST_CHANGES:
+        raise IntraBenchError(f"{dataset.short_spec} has {len(changes)} changes, expected {MOST_CHANGES} at most")
     for spec in changes:
         if is_whole(spec):
             dataset = Whole(dataset, whole_labels(spec))

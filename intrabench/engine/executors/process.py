@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from intrabench.datasets.base import Dataset
@@ -29,13 +29,14 @@ class ProcessExecutor:
     the session that kills it is alone. One that was alone from the beginning is played once more.
 
     Code that does not ship may change what all code of its process shares, such as a function of numpy. So a process
-    that has played such code with a model plays no other model, and one that has converted with it no other data set.
+    that has played with such code plays no other model, and if it is of a prompter or a data set, nothing without it;
+    and one that has converted with it converts no other data set.
     """
 
     def __init__(self, job: Job, worker: WorkerProcess) -> None:
         self.job, self.worker, self.name = job, worker, worker.name
         self.runner: ModelRunner | None = None
-        self._only: ModelRunner | Dataset | None = None  # all that the process may still be used for
+        self._only: object = None  # all that the process may still be used for
 
     def play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         """Play the specs of a task; `take` gets each of them once, finished or failed.
@@ -45,7 +46,11 @@ class ProcessExecutor:
             IntraBenchError: the worker refuses the job.
         """
         self.runner = task.runner
-        self._use_for(task.runner, self.job.shipped(task.dataset, task.runner))
+        for parts, some in _by_code(task, specs):
+            self._use_for((task.runner, *parts), not parts and self.job.shipped(task.runner))
+            self._play(task, some, take)
+
+    def _play(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         bisection = CrashBisection(task, specs, take)
         while bisection.left:
             try:
@@ -79,7 +84,7 @@ class ProcessExecutor:
         found = cases.look(dataset, case)[0]
         return found or _changed("its files changed while it was converted")
 
-    def _use_for(self, what: ModelRunner | Dataset, shipped: bool) -> None:
+    def _use_for(self, what: object, shipped: bool) -> None:
         """Have a fresh process if this one has run code that does not ship for something else."""
         if self._only not in (None, what):
             self.worker.rest()
@@ -112,6 +117,17 @@ class ProcessExecutor:
         return {"dataset": self.job.datasets.index(task.dataset), "case": task.case, "runner": runner}
 
 
+def _by_code(task: ImageTask, specs: Sequence[SessionSpec]) -> Iterable[tuple[tuple[str, ...], list[SessionSpec]]]:
+    """Specs by what does not ship of their data set and prompter; those of which all ships come first."""
+    data = () if ships(task.dataset) else (task.dataset.spec,)
+    prompters = {spec.prompter.spec: spec.prompter for spec in specs}
+    own = {name: () if ships(prompter) else (name,) for name, prompter in prompters.items()}
+    found: dict[tuple[str, ...], list[SessionSpec]] = {data: []}
+    for spec in specs:
+        found.setdefault((*data, *own[spec.prompter.spec]), []).append(spec)
+    return [(parts, some) for parts, some in found.items() if some]
+
+
 def _changed(what: str) -> Failure:
     return Failure("error", f"{what}; run the command again", passing=True)
 
@@ -124,14 +140,22 @@ class CrashBisection:
 
     def __init__(self, task: ImageTask, specs: Sequence[SessionSpec], take: Take) -> None:
         self.task, self.left, self._take = task, {spec.key: spec for spec in specs}, take
-        self._unit_of = {key: spec.key for spec in specs for key in spec.sessions}
+        self._spec_of = {key: spec.key for spec in specs for key in spec.sessions}
         self._suspects: list[tuple[tuple[str, ...], float]] = []
 
     def take(self, part: ResultBatch) -> None:
-        """Sessions are finished."""
+        """Sessions are finished.
+
+        Raises:
+            WorkerDeath: the process answers for sessions that it was not given.
+        """
+        said = {*part.summary.keys, *part.masks, *(row["session"] for row in (*part.rows, *part.turns))}
+        if not said <= self._spec_of.keys():
+            problem = "the worker process answered for sessions that it was not given"
+            raise WorkerDeath("error", problem, tuple(self.left))
         self._take(part)
         for key in part.summary.keys:
-            self.left.pop(self._unit_of.get(key, key), None)
+            self.left.pop(self._spec_of[key], None)
 
     def fail(self, keys: Sequence[str], failure: Failure, of_data: bool = False) -> None:
         """Sessions failed."""

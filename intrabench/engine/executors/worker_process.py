@@ -16,6 +16,7 @@ from intrabench.engine.executors.executor import Stopped
 from intrabench.engine.executors.timeout import Timeout
 from intrabench.engine.options import Options
 from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.result_batches import ResultBatch
 from intrabench.engine.write_buffer import Take
 from intrabench.errors import IntraBenchError, several
 from intrabench.models.base import Failure, FailureStatus
@@ -188,7 +189,8 @@ class WorkerProcess:
             elif said == "download":
                 self._download(*about)
             elif said == "downloaded":
-                self._downloads.pop(about).close()
+                if about in self._downloads:
+                    self._downloads.pop(about).close()
             elif said == "say":
                 self.reporter.say(about)
             elif said == "failed":
@@ -216,6 +218,8 @@ class WorkerProcess:
                 raise self._ended(process) from error
             self.timeout.tick(time.monotonic() - before)
             if message is not None:
+                if not _is_said(message):  # foreign code, or what it started, has written into the connection
+                    raise self._death("error", "the worker process said what no worker says")
                 return message
 
     def _look(self, process: ChildProcess) -> None:
@@ -269,6 +273,18 @@ class WorkerProcess:
             self._downloads[name] = Download(self.reporter, name)
         if self._downloads[name].proceeds(done, total):
             self.timeout.begins(self.timeout.phase, self.timeout.what)
+
+
+def _is_said(message: Any) -> bool:
+    """Whether that is something a worker says."""
+    match message:
+        case ("ready" | "done" | "stopped", _) | ("part", ResultBatch()) | ("failed", Failure()):
+            return True
+        case ("say" | "downloaded", str()) | ("doing", (str(), str(), str())) | ("download", (str(), int(), _)):
+            return True
+        case ("batch", [*keys]):
+            return all(isinstance(key, str) for key in keys)
+    return False
 
 
 class Download:

@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.mask import Mask
 from intrabench.people.images import Slabs, packed
 from intrabench.people.rating import guideline
-from intrabench.people.rating.damage import KINDS, SEVERITIES, damaged
+from intrabench.people.rating.damage import KINDS, SEVERITIES, about, damaged
 from intrabench.people.rating.inputs import Input, chosen, inputs_of
 from intrabench.people.rating.orders import arranged, shared_out
 from intrabench.people.rating.study import NewStudy, Study, new_study
@@ -309,7 +309,7 @@ class _Shown:
 
     def damaged(self, rng: np.random.Generator, dice: float | None = None) -> _Drawn:
         kind, severity = str(rng.choice(KINDS)), dice or float(rng.choice(SEVERITIES))
-        mask = damaged(self.target, kind, severity, rng)
+        mask = damaged(self.target, kind, dice or about(severity, rng), rng)
         key = {**self.about, "kind": "damaged", "name": f"damaged to {severity}", "damage": kind, "severity": severity}
         return [mask], {**key, "dice": _dice(self.target.mask, mask)}
 

@@ -45,7 +45,7 @@ class Body:
     async def rest(self) -> None:
         """Throw away what the app did not read, so that its answer reaches a client that is still sending."""
         while not (self.whole or self.problem):
-            await self._piece(QUIET)
+            await self._piece(min(QUIET, self._patience))  # one who sends byte by byte is not waited for, either
 
     @property
     def _patience(self) -> float:

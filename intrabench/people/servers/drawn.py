@@ -23,9 +23,9 @@ from intrabench.specs.values import is_a
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Kind = Literal["point", "bbox", "scribble", "lasso"]
-PAINTED, HOLES, BOX = 100_000, 1000, 2**26
-"""The voxels that a stroke may cover, the holes that it may enclose, and the voxels of its tight box: more than a hand
-draws, as noise does, would take long to thin.
+PAINTED, PIECES, BOX = 100_000, 1000, 2**26
+"""The voxels that a stroke may cover, its further parts and the holes in each plane, in all, and the voxels of its
+tight box: more than a hand draws, as noise does, would take long to thin.
 """
 _AROUND = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """The neighbours of a pixel, clockwise from the one above."""
@@ -83,16 +83,19 @@ def _line(painted: Bools) -> Ints:
         raise Refused(
             f"a stroke of {covered} voxels in a box of {list(painted.shape)} is too large; draw a shorter one"
         )
-    if (holes := sum(_holes(plane) for _, plane in planes)) > HOLES:
-        raise Refused(f"what was painted has {holes} holes, more than a line that a hand draws; draw it again")
+    if (pieces := sum(_pieces(plane) for _, plane in planes)) > PIECES:
+        raise Refused(
+            f"what was painted has {pieces} holes and separate parts, more than a line that a hand draws; draw it again"
+        )
     return np.vstack([np.insert(_middle(plane), axis, at, axis=1) for at, plane in planes])
 
 
-def _holes(plane: Bools) -> int:
-    """How many parts of the background a mask ``(y, x)`` encloses."""
+def _pieces(plane: Bools) -> int:
+    """How many parts of the background a mask ``(y, x)`` encloses, and how many parts it has beside the first."""
     from scipy import ndimage
 
-    return int(ndimage.label(~np.pad(plane, 1))[1]) - 1
+    holes = int(ndimage.label(~np.pad(plane, 1))[1]) - 1
+    return holes + int(ndimage.label(plane, np.ones((3, 3)))[1]) - 1
 
 
 def _loop(painted: Bools) -> Ints:

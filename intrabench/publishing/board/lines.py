@@ -44,12 +44,16 @@ class Column:
 
 
 def columns_of(rows: pl.DataFrame) -> list[Column]:
-    """The columns of numbers of a table: those its protocol reports, or one for each version of each metric."""
+    """The columns of numbers of a table: those its protocol reports, or one for each version of each metric.
+
+    Those of the protocol come first, in its order: the first ranks, and no submission may choose it for others.
+    """
     preset = PROTOCOLS[rows["protocol"][0]]
     if preset.numbers:
         return [Column(f"{head} ({preset.id})", spec, AGGREGATIONS[preset.averages]) for head, spec in preset.numbers]
-    found = []
-    for id in dict.fromkeys(id for ids in _metrics(rows).unique(maintain_order=True) for id in ids.split()):
+    found, given = [], {id for ids in _metrics(rows).unique() for id in ids.split()}
+    usual = [id for id in preset.metrics if id in given]
+    for id in [*usual, *sorted(given.difference(usual))]:
         name = id.rpartition("@")[0]
         if name not in rows.columns:
             continue

@@ -114,8 +114,9 @@ def test_a_spec_may_have_several() -> None:
 
 def test_a_folder_may_have_a_plus_in_its_name(tmp_path: Path) -> None:
     (tmp_path / "a+noise").mkdir()
-    assert parted(str(tmp_path / "a+noise")) == (str(tmp_path / "a+noise"), [])
-    assert parted(f"{tmp_path / 'a+noise'}+blur") == (str(tmp_path / "a+noise"), ["blur"])
+    assert parted(str(tmp_path / "a+noise"), there=True) == (str(tmp_path / "a+noise"), [])
+    assert parted(f"{tmp_path / 'a+noise'}+blur", there=True) == (str(tmp_path / "a+noise"), ["blur"])
+    assert parted(str(tmp_path / "a+noise")) == (str(tmp_path / "a"), ["noise"])  # somebody else's text
 
 
 def test_nothing_of_a_perturbed_image_is_stored(data: Path) -> None:

@@ -86,7 +86,7 @@ def test_anchors_do_not_come_of_the_seed(results: Path, tmp_path: Path, monkeypa
     """Nor how they are damaged, nor the order; no reference is shown twice, and what comes twice may be an anchor."""
     monkeypatch.setenv("INTRABENCH_DATA", str(results.parent / "data"))
     plan = Plan(inputs=6, raters=("r1",), anchors=0.34, repeats=1.0, training=2, seed=3)
-    anchored, damage, orders, again = set(), set(), set(), set()
+    anchored, damage, orders, again, apart = set(), set(), set(), set(), set()
     for number in range(8):
         study, notes = design(results, tmp_path / str(number), plan)
         key = study.key.values()
@@ -96,12 +96,15 @@ def test_anchors_do_not_come_of_the_seed(results: Path, tmp_path: Path, monkeypa
         assert len({*shown}) == 2
         assert not {*shown} & trained
         anchored.add(tuple(sorted({*shown})))
-        damage.add(tuple(sorted((one["damage"], one["severity"]) for one in key if one["kind"] == "damaged")))
+        harmed = [one for one in key if one["kind"] == "damaged"]
+        damage.add(tuple(sorted((one["damage"], one["severity"]) for one in harmed)))
+        apart |= {round(abs(one["dice"] - one["severity"]), 2) for one in harmed}
         masks = study.masks("r1")
         orders.add(tuple(masks))
         again |= {study.key[job]["kind"] for job, mask in zip(study.order("r1"), masks, strict=True)
                   if masks.count(mask) == 2}  # fmt: skip
     assert min(map(len, (anchored, damage))) > 1
+    assert max(apart) > 0  # a Dice of exactly 0.9 would tell who compares masks which is the reference
     assert len(orders) == 8
     assert again == {"answer", "truth", "damaged"}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intrabench.mask import Mask
-from intrabench.people.rating.damage import KINDS, SEVERITIES, damaged
+from intrabench.people.rating.damage import KINDS, OPPOSITE, SEVERITIES, damaged
 from intrabench.target import Target
 
 SHAPE = (12, 40, 44)
@@ -31,8 +31,10 @@ def test_the_dice_is_the_one_that_is_asked_for(kind: str, severity: float) -> No
     target = ball()
     found = damaged(target, kind, severity, np.random.default_rng(3))
     assert dice(found, target.mask) == pytest.approx(severity, abs=1 / target.mask.voxels)
-    inside = (found.to_array(SHAPE) & ~target.mask.to_array(SHAPE)).sum()
-    assert (inside == 0) == (kind in ("shrunk", "missing"))
+    whole, changed = target.mask.to_array(SHAPE), found.to_array(SHAPE)
+    added, removed = (changed & ~whole).sum(), (whole & ~changed).sum()
+    assert (added < removed) == (kind in ("shrunk", "missing"))
+    assert min(added, removed) == round(target.mask.voxels * OPPOSITE) > 0  # neither contains the other
     again = damaged(target, kind, severity, np.random.default_rng(3))
     assert np.array_equal(found.to_array(SHAPE), again.to_array(SHAPE))
 

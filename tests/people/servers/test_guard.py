@@ -219,6 +219,15 @@ def test_slow_headers_and_bodies_end(monkeypatch: pytest.MonkeyPatch) -> None:
         with suppress(ConnectionError):
             assert half.recv(100) == b""
         assert slow.recv(2**16).startswith(b"HTTP/1.1 408")
+        with connected(address) as unread:
+            unread.sendall(head("nothing", "POST", Content_Length="1000", Host="elsewhere"))
+            sent = 0
+            with suppress(OSError):
+                while sent < 200:  # nor where the body is not read, but thrown away
+                    unread.sendall(b"x")
+                    sent += 1
+                    time.sleep(0.01)
+            assert sent < 200
         with httpx2.Client() as kept:  # of a connection that is used again and again nothing is counted together
             for _ in range(40):
                 assert kept.get(f"{address}/healthz").status_code == 200
@@ -277,8 +286,11 @@ def test_noise_is_no_stroke(size: tuple[int, int, int], monkeypatch: pytest.Monk
 
     monkeypatch.setattr("intrabench.people.servers.drawn.thinned", never)
     noise = np.random.default_rng(0).random(size) < 0.5
-    with pytest.raises(Refused, match="holes"):
-        gesture("scribble", {"include_interaction": True}, noise, size)
+    dots = np.zeros(size, bool)
+    dots[:, ::2, ::2] = True  # which touch nothing and enclose nothing
+    for painted in (noise, dots):
+        with pytest.raises(Refused, match="holes and separate parts"):
+            gesture("scribble", {"include_interaction": True}, painted, size)
 
 
 def test_what_is_too_large_is_no_stroke_and_no_loop() -> None:

@@ -154,6 +154,15 @@ def test_lines_that_lack_targets_have_no_rank(lab_a: Submission, another: Make) 
     assert found["lab-b", "supervoxels:method=grid"] == found["lab-a", "box_fill"] == (RANKED, "")
 
 
+def test_nobody_chooses_the_column_that_ranks_others(lab_a: Submission, another: Make) -> None:
+    ids = "boundary_iou@1 hd95_mm@1 " + str(rows_of(lab_a)["metrics"][0])
+    other = another("a-first", metrics=ids.replace("dice@1", "dice@9"), boundary_iou=1.0)
+    (table,) = made(other, lab_a)
+    assert [column.id for column in table.columns] == [*PROTOCOLS["basic@1"].metrics, "boundary_iou@1", "dice@9"]
+    status = {line.submission: line.status for line in table.lines}
+    assert status == {"lab-a": RANKED, "a-first": INCOMPLETE}
+
+
 def test_own_code_is_marked_and_has_a_page_of_its_own(lab_a: Submission, another: Make) -> None:
     (table,) = made(lab_a, another("lab-b", model_version="1.3f9a0c2e"), another("lab-c", model_version="1.3f9a0c2e"))
     marked = {line.submission for line in table.lines if line.marks}

@@ -44,6 +44,8 @@ def test_lines_say_what_was_verified(say: Say, lab_a: Path, another: Make) -> No
 
 def test_a_result_is_of_one_content(say: Say, lab_a: Path) -> None:
     say("board", "check", str(lab_a), "--replay", "1", "--checks", "checks")
+    say("board", "check", str(lab_a), "--replay", "0", "--checks", "checks")  # nothing was played, nothing forgotten
+    assert all(line.verified == "1 of 1 replay verified" for line in lines_of(lab_a, checks=Path("checks")))
     (lab_a / "submission.json").write_text((lab_a / "submission.json").read_text() + "\n")
     write_checksums(lab_a)
     assert all(line.verified == "not checked" for line in lines_of(lab_a, checks=Path("checks")))
@@ -66,11 +68,12 @@ def test_a_damaged_result_is_one_sentence(say: Say, lab_a: Path, content: str) -
     assert say("board", "build", "all", "site", "--checks", "none").code == 2
 
 
+@pytest.mark.parametrize("excuse", [{}, {"device": "cuda:0"}, {"weights": "mine"}])
 def test_invented_scores_are_found_whatever_package_hash_they_name(
-    say: Say, played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    say: Say, played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, excuse: dict[str, str]
 ) -> None:
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
-    invented: dict[str, Any] = {"package_versions_hash": "0123456789abcdef", "nsd_2mm": 0.123}
+    invented: dict[str, Any] = {"package_versions_hash": "0123456789abcdef", "nsd_2mm": 0.123, **excuse}
     forged = remade(played / "results", tmp_path, "forged", **invented).folder
     assert read_submission(forged).problems == []
     said = say("board", "check", str(forged), "--replay", "6", "--checks", "checks")
