@@ -179,7 +179,7 @@ def played(
     with runner.model.open(volume) as image:
         buffer = WriteBuffer(writer.take, IntegrityCheck(volume, targets.values()))
         player.play_batches(task, batches_of(task.specs, (), apart=False), targets, image, volume, buffer)
-    buffer.settle()
+    buffer.flush()
     return clock() - started
 
 

@@ -202,7 +202,7 @@ def _profile(words: str) -> dict[str, dict[str, list[str]]]:
 
 
 SHOWS = "engine/progress/"
-ELSEWHERE = ("engine/workers/child.py", "engine/fleet/*.py")
+ELSEWHERE = ("engine/executors/worker.py", "engine/executors/dask/*.py")
 """What runs where the profiler does not look: in workers, and with Dask. All of its classes count."""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -151,7 +152,7 @@ def _show(rows: pl.DataFrame, preset: Protocol, command: str) -> None:
 def play(options: Options, out: Path | None, command: str, show: Callable[[pl.DataFrame], None]) -> None:
     """Run, show the rows of the run, and set the exit code. command: shows all results."""
     from intrabench.engine.progress.reporter import reporting
-    from intrabench.engine.run import rows_of
+    from intrabench.engine.run import execute, rows_of
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said
     from intrabench.protocols import protocol
@@ -160,8 +161,8 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with reporting(quiet=quiet()) as reporter, continued(reporter, "sessions"):
-        summary, last = _executed(options, folder, reporter)
+    with reporting(quiet=quiet()) as reporter, continued(reporter, "sessions"), _told_of_first_failure(reporter):
+        summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
     preset = protocol(options.protocol)
@@ -187,13 +188,13 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     tell_damage(folder)
 
 
-def _executed(options: Options, folder: Path, reporter: Reporter) -> tuple[Summary, int]:
-    """Run; the failure that is to end a run is shown with its traceback, and ends the command with exit code 1."""
-    from intrabench.engine.run import execute
+@contextmanager
+def _told_of_first_failure(reporter: Reporter) -> Iterator[None]:
+    """The failure that is to end a run is shown with its traceback, and ends the command with exit code 1."""
     from intrabench.engine.writer import FirstFailure
 
     try:
-        return execute(options, folder, reporter)
+        yield
     except FirstFailure as failure:
         for line in filter(None, [*failure.traceback.split("\n"), str(failure)]):
             reporter.say(line)

@@ -107,7 +107,7 @@ class Player:
                 left += self.play_batches(task, coming, targets, image, volume, buffer, apart)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:
-                left[:0] = buffer.settle()  # before closing, of which a worker could die
+                left[:0] = buffer.flush()  # before closing, of which a worker could die
             self._close(task, stack)
             if buffer is not None and (buffer.broken or buffer.integrity.broken):
                 self._stored = None  # the next model gets a fresh copy
@@ -168,13 +168,13 @@ class Player:
         buffer: WriteBuffer,
         apart: bool = False,
     ) -> Sequence[SessionSpec]:
-        """Play batches against their opened image; one that is alone is settled before and after it.
+        """Play batches against their opened image; one that is alone is written before and after it.
 
         If the scan or a target was changed, what is in the buffer does not count, and this ends; apart, each spec is a
         batch, and that one fails. Returns the specs that are left.
         """
         for batch, alone in coming:
-            again: Sequence[SessionSpec] = self._settle(task, buffer) if alone else []
+            again: Sequence[SessionSpec] = self._flush(task, buffer) if alone else []
             if again:
                 again = [*again, *batch]
             else:
@@ -184,15 +184,15 @@ class Player:
                 self.begins([])
             if again:
                 return [*([] if apart else again), *(spec for rest, _ in coming for spec in rest)]
-        return self._settle(task, buffer)
+        return self._flush(task, buffer)
 
-    def _settle(self, task: ImageTask, buffer: WriteBuffer) -> Sequence[SessionSpec]:
-        """Settle what is held; as long as this waits for scores, their sessions are being played."""
+    def _flush(self, task: ImageTask, buffer: WriteBuffer) -> Sequence[SessionSpec]:
+        """Write what is in the buffer; as long as this waits for scores, their sessions are being played."""
         if buffer.empty:
             return []
         self.begins([spec.key for spec in buffer.unscored])
         with progress.step("playing", "scoring and storing the last sessions", task.title):
-            again = buffer.settle()
+            again = buffer.flush()
         self.begins([])
         return again
 
@@ -222,7 +222,7 @@ class Player:
             self._remembered = play(playing, monitor if apart else image, self._scorer)
         finally:
             buffer.add(SessionBatch(batch, [one.sessions for one in playing], memory()))
-        again = buffer.settle() if alone else buffer.settle_if_due()
+        again = buffer.flush() if alone else buffer.flush_if_due()
         if apart and again:
             self._take(failed(batch, Failure("error", monitor.message)))
         return again

@@ -37,14 +37,14 @@ def prepare_cases(job: Job, options: Options, reporter: Reporter, tell: Tell) ->
     Raises:
         IntraBenchError: a case does not exist, or workers cannot start.
     """
-    preparation = CasePreparation(job, reporter, tell)
+    preparation = _CasePreparation(job, reporter, tell)
     with make_preparers(options, job, preparation.queue.cases, reporter) as executors:
         preparation.run(executors)
     note_given(job.datasets)
     return not preparation.failed
 
 
-class CasePreparation(CaseScheduler):
+class _CasePreparation(CaseScheduler):
     """The cases of data sets that are ready, and those on the queue. failed: how many cases and data sets failed."""
 
     def __init__(self, job: Job, reporter: Reporter, tell: Tell) -> None:
@@ -61,13 +61,12 @@ class CasePreparation(CaseScheduler):
                 self.ready[selected] = index
         self.queue = TaskQueue((), waiting)
 
-    def run(self, executors: Executors) -> None:
-        """Prepare all cases."""
+    def begin(self, executors: Executors) -> None:
+        """Tell what is there."""
         if total := len(self.ready) + self.queue.cases:
             self.reporter.begin(total, len(self.ready), "case")
         for (dataset, case), index in self.ready.items():
             self.tell(dataset, case, index)
-        super().run(executors)
 
     def _cases(self, dataset: Dataset) -> Sequence[str]:
         """The selected cases; none if what all of them need cannot be had, or if there is no room for them."""

@@ -40,18 +40,28 @@ class CaseScheduler:
         Raises:
             IntraBenchError: a worker refuses the job, or the results cannot be written.
         """
+        self.begin(executors)
         if executors.here:
             self._prepare_all(executors.preparers[0])
             for executor in executors.players:
                 self._play_all(executor)
-            return
+        else:
+            self._run_threads(executors)
+        self.end()
 
+    def _run_threads(self, executors: Executors) -> None:
         def playing(players: Iterable[Executor]) -> list[Callable[[], None]]:
             return [partial(self._play_all, executor) for executor in players]
 
         preparing = [partial(self._prepare_all, executor) for executor in executors.preparers]
         stop, more = partial(self.stop, executors), lambda: playing(executors.more())
         run_threads([*preparing, *playing(executors.players)], stop, more)
+
+    def begin(self, executors: Executors) -> None:
+        """The work begins."""
+
+    def end(self) -> None:
+        """All is done."""
 
     def wants(self, dataset: Dataset) -> bool:
         """Whether another case of a data set is still to be prepared."""
@@ -102,13 +112,15 @@ class Scheduler(CaseScheduler):
         if not plan.waiting:
             self.prepared_all()
 
-    def run(self, executors: Executors) -> None:
-        """Prepare all cases and play all tasks; see `CaseScheduler.run`."""
+    def begin(self, executors: Executors) -> None:
+        """Tell what is to be done; in this process, all cases are prepared before."""
         self.reporter.converting(self.queue.cases)
         self._players = len(executors.players)
         if not (executors.here and self.queue.cases):
             self._begin()
-        super().run(executors)
+
+    def end(self) -> None:
+        """Write again what other runs have replaced since."""
         if self.summary.already:
             self.writer.renewed(self._patients)
 

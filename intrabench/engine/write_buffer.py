@@ -29,64 +29,62 @@ class WriteBuffer:
 
     def __init__(self, take: Take, integrity: IntegrityCheck) -> None:
         self.integrity, self.broken, self._take = integrity, False, take
-        self._waves: list[SessionBatch] = []
-        self._looked = time.perf_counter()
+        self._batches: list[SessionBatch] = []
+        self._checked_at = time.perf_counter()
 
     def add(self, batch: SessionBatch) -> None:
         """Add a batch."""
-        self._waves.append(batch)
+        self._batches.append(batch)
 
     @property
     def empty(self) -> bool:
         """Whether all that was played is written."""
-        return not self._waves
+        return not self._batches
 
     @property
     def unscored(self) -> Sequence[SessionSpec]:
         """Specs whose scores are not known yet."""
         return [
             spec
-            for batch in self._waves
+            for batch in self._batches
             for spec, own in zip(batch.specs, batch.sessions, strict=True)
             if not all(session.scored() for session in own)
         ]
 
-    def settle_if_due(self) -> Sequence[SessionSpec]:
-        """`settle` if the integrity check and a part take a small share of the time since the last one.
+    def flush_if_due(self) -> Sequence[SessionSpec]:
+        """`flush` if the integrity check and a part take a small share of the time since the last one.
 
         Batches without scores wait until the next time; if no batch has them, this waits for them for as small a share.
         """
-        passed = time.perf_counter() - self._looked
+        passed = time.perf_counter() - self._checked_at
         if passed <= max(self.integrity.seconds / SHARE, LEAST_SECONDS):
             return []
-        return self._settle(self._scored_within(0.0) or self._scored_within(SHARE * passed))
+        return self.flush(self._scored_within(0.0) or self._scored_within(SHARE * passed))
 
     def _scored_within(self, seconds: float) -> int:
         """How many batches, from the first on, have all their scores after waiting for so long at most."""
         until = time.perf_counter() + seconds
-        return len(list(takewhile(lambda batch: _scored(batch, until), self._waves)))
+        return len(list(takewhile(lambda batch: _scored(batch, until), self._batches)))
 
-    def settle(self) -> Sequence[SessionSpec]:
-        """Check that the scan is unchanged, and write all batches as one part.
+    def flush(self, count: int | None = None) -> Sequence[SessionSpec]:
+        """Check that the scan is unchanged, and write all batches as one part, once their scores are known.
 
-        If it was changed, nothing is written; the specs are returned, because they do not count.
+        If it was changed, nothing is written; the specs are returned, because they do not count. count: write only the
+        first batches.
         """
-        for batch in self._waves:
-            _scored(batch, None)
-        return self._settle(len(self._waves))
-
-    def _settle(self, count: int) -> Sequence[SessionSpec]:
-        """Settle the first batches; if the scan was changed, none counts."""
+        count = len(self._batches) if count is None else count
         if not count:
             return []
+        for batch in self._batches[:count]:
+            _scored(batch, None)
         self.broken = self.integrity.broken
         if self.broken:
-            count = len(self._waves)
-        ready, self._waves = self._waves[:count], self._waves[count:]
+            count = len(self._batches)
+        ready, self._batches = self._batches[:count], self._batches[count:]
         if self.broken:
             return [spec for batch in ready for spec in batch.specs]
         self._take(played(ready))
-        self._looked = time.perf_counter()
+        self._checked_at = time.perf_counter()
         return []
 
 

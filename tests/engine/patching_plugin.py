@@ -49,7 +49,7 @@ def patch(how):
     if how == "parent":
         os.kill(os.getppid(), signal.SIGTERM)
     if how in FORGED:
-        (line,) = (found for found in gc.get_objects() if type(found).__name__ == "WorkerConnection")
+        (line,) = (found for found in gc.get_objects() if type(found).__name__ == "_WorkerConnection")
         line._connection.send(FORGED[how])
     if how == "itself":
         os.kill(os.getpid(), signal.SIGTERM)

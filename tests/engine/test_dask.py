@@ -24,7 +24,7 @@ from intrabench.engine.clusters.description import Description, imported
 from intrabench.engine.executors.dask import payload
 from intrabench.engine.executors.dask.executor import DaskCluster
 from intrabench.engine.executors.dask.payload import TaskMessage, TaskResult
-from intrabench.engine.executors.dask.worker import DaskReporter, forget_settings
+from intrabench.engine.executors.dask.worker import _DaskReporter, forget_settings
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError
 from intrabench.results.parts import read_rows
@@ -343,7 +343,7 @@ def test_notices_of_workers_do_not_flood_the_scheduler() -> None:
         def log_event(self, topic: str, message: list[str]) -> None:
             self.sent.append([topic, *message])
 
-    reporter = DaskReporter(Worker(), "run")
+    reporter = _DaskReporter(Worker(), "run")
     for slice in range(100):
         reporter.doing("1", f"encoding slice {slice}")
     reporter.doing("1", "")

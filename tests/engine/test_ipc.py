@@ -17,7 +17,7 @@ import pytest
 
 from intrabench.engine.executors import ipc, remote_model
 from intrabench.engine.executors.child_process import ChildProcess
-from intrabench.engine.executors.ipc import InheritedPipes, LoopbackSocket, make_channel
+from intrabench.engine.executors.ipc import _InheritedPipes, _LoopbackSocket, make_channel
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 
@@ -30,7 +30,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, data: P
     """Whether the ends are handed down."""
     monkeypatch.setattr(ipc, "INHERITS", request.param)
     made = make_channel()
-    assert isinstance(made, InheritedPipes if request.param else LoopbackSocket)
+    assert isinstance(made, _InheritedPipes if request.param else _LoopbackSocket)
     made.release()
     made.close()
     return bool(request.param)
@@ -119,7 +119,7 @@ def test_a_process_that_fails_is_told_by_its_last_words() -> None:
 
 def test_a_stranger_without_the_key_is_not_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ipc, "INHERITS", False)
-    called = LoopbackSocket()
+    called = _LoopbackSocket()
     address = called._server.getsockname()
     with socket.create_connection(address) as stranger:
         stranger.sendall(b"x" * 32)

@@ -50,16 +50,16 @@ def batch(names: str, scored_after: float = 0.0) -> SessionBatch:
     return SessionBatch(specs, [[session] for session in sessions], {})
 
 
-def test_short_waves_become_one_part() -> None:
+def test_short_batches_become_one_part() -> None:
     batches, writer = buffer(FakeSeal(seconds=1000.0))
     batches.add(batch("a"))
     batches.add(batch("bc"))
-    assert batches.settle_if_due() == []
+    assert batches.flush_if_due() == []
     assert (batches.empty, writer.parts) == (False, [])
-    assert batches.settle() == []
+    assert batches.flush() == []
     assert (batches.empty, writer.parts) == (True, [["a", "b", "c"]])
     batches.add(batch("d"))
-    assert batches.settle() == []
+    assert batches.flush() == []
     assert writer.parts[1:] == [["d"]]
 
 
@@ -70,13 +70,13 @@ def test_looks_take_a_small_share_of_the_time_and_small_scans_are_held_for_a_mom
     batches, writer = buffer(FakeSeal(seconds=seconds))
     batches.add(batch("a"))
     batches._looked = time.perf_counter() - 0.9 * pause
-    batches.settle_if_due()
+    batches.flush_if_due()
     assert writer.parts == []
     batches._looked = time.perf_counter() - pause
-    batches.settle_if_due()
+    batches.flush_if_due()
     assert writer.parts == [["a"]]
     batches.add(batch("b"))
-    batches.settle_if_due()
+    batches.flush_if_due()
     assert writer.parts == [["a"]]
 
 
@@ -87,14 +87,14 @@ def test_what_has_no_scores_yet_is_held_until_the_next_time() -> None:
     batches.add(batch("e"))
     assert batches.unscored == ["c", "d"]
     batches._looked = time.perf_counter() - 100
-    assert batches.settle_if_due() == []
+    assert batches.flush_if_due() == []
     assert writer.parts == [["a", "b"]]
     assert max(cast(Any, late.sessions[0][0]).waited) <= 0  # there was something to write
     batches._looked = time.perf_counter() - 300  # a small share of which is long enough
-    assert batches.settle_if_due() == []
+    assert batches.flush_if_due() == []
     assert writer.parts == [["a", "b"], ["c", "d", "e"]]
     batches.add(batch("f", scored_after=1e9))
-    batches.settle()
+    batches.flush()
     assert writer.parts[2:] == [["f"]]
 
 
@@ -102,14 +102,14 @@ def test_under_a_broken_seal_nothing_counts() -> None:
     integrity = FakeSeal()
     batches, writer = buffer(integrity)
     batches.add(batch("a"))
-    batches.settle()
+    batches.flush()
     batches.add(batch("b"))
     batches.add(batch("c", scored_after=1e9))
     integrity.broken = True
     batches._looked = time.perf_counter() - 60
-    assert batches.settle_if_due() == ["b", "c"]
+    assert batches.flush_if_due() == ["b", "c"]
     assert (batches.broken, batches.empty) == (True, True)
     assert writer.parts == [["a"]]
     batches.add(batch("d"))
-    assert batches.settle() == ["d"]
+    assert batches.flush() == ["d"]
     assert writer.parts == [["a"]]

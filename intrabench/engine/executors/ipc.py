@@ -33,7 +33,7 @@ START_SECONDS = 120.0
 _KEY, _CALL_SECONDS = 32, 5.0  # bytes; how long a caller may take to show the key
 
 
-class InheritedPipes:
+class _InheritedPipes:
     """Our ends, on Unix. words: arguments of the new process. options: of `subprocess.Popen`."""
 
     def __init__(self) -> None:
@@ -70,7 +70,7 @@ class InheritedPipes:
         self._lifeline.close()
 
 
-class LoopbackSocket:
+class _LoopbackSocket:
     """Our ends, on other systems."""
 
     def __init__(self) -> None:
@@ -129,12 +129,12 @@ class LoopbackSocket:
                     end.close()
 
 
-Channel = InheritedPipes | LoopbackSocket
+Channel = _InheritedPipes | _LoopbackSocket
 
 
 def make_channel() -> Channel:
     """Our ends of a new process."""
-    return InheritedPipes() if INHERITS else LoopbackSocket()
+    return _InheritedPipes() if INHERITS else _LoopbackSocket()
 
 
 def connect(words: Sequence[str]) -> Connection:

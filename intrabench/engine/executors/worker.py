@@ -33,7 +33,7 @@ TELL_SECONDS = 0.2
 """The least time between two messages about a download."""
 
 
-class WorkerConnection:
+class _WorkerConnection:
     """The connection to the supervisor. Ctrl-C never cuts a message in two, but waits until it is sent.
 
     Threads of the user's code may send something, too.
@@ -67,10 +67,10 @@ class WorkerConnection:
         self._interrupted = True
 
 
-class RelayReporter(Silent):
+class _RelayReporter(Silent):
     """A reporter that passes everything on to that of the run."""
 
-    def __init__(self, line: WorkerConnection) -> None:
+    def __init__(self, line: _WorkerConnection) -> None:
         self.line = line
 
     def say(self, text: str) -> None:
@@ -95,8 +95,8 @@ class RelayReporter(Silent):
 class Worker:
     """The job, and what is done for it."""
 
-    def __init__(self, line: WorkerConnection) -> None:
-        self.line, self.reporter = line, RelayReporter(line)
+    def __init__(self, line: _WorkerConnection) -> None:
+        self.line, self.reporter = line, _RelayReporter(line)
         self.job: Job
         self.player: Player
 
@@ -132,7 +132,7 @@ class Worker:
         self.line.receive()
 
 
-def serve(line: WorkerConnection) -> None:
+def serve(line: _WorkerConnection) -> None:
     """Do tasks until the connection is closed."""
     child = Worker(line)
     line.send("ready")
@@ -160,4 +160,4 @@ def main(words: Sequence[str]) -> None:
     connection = connect(words)
     faulthandler.enable()
     with suppress(KeyboardInterrupt, EOFError, OSError):
-        serve(WorkerConnection(connection))
+        serve(_WorkerConnection(connection))

@@ -39,7 +39,7 @@ _ended: set[str] = set()
 _lock = Lock()
 
 
-class DaskReporter(Silent):
+class _DaskReporter(Silent):
     """A reporter that tells the command: by events of the run's topic."""
 
     def __init__(self, worker: Any, run: str) -> None:
@@ -76,7 +76,7 @@ class DaskWorker:
             os.chdir(payload.folder)
         if worker.nanny:
             forget_settings()
-        self.reporter, self._lock, self._timer = DaskReporter(worker, payload.run), RLock(), Timer(0, lambda: None)
+        self.reporter, self._lock, self._timer = _DaskReporter(worker, payload.run), RLock(), Timer(0, lambda: None)
         self.job = make_run(payload.options, here=False)
         environment = payload.environments.get(name, {})
         self.process = WorkerProcess(name, payload.options, self.reporter, environment, payload.options.timeout)
