@@ -118,3 +118,15 @@ def test_the_page_names_the_classes_of_a_run() -> None:
     named = re.findall(r"`((?:engine|files)/[\w/]+(?:\.py)?)/?`", page)
     assert len(named) > 10
     assert [name for name in named if not (PACKAGE / name).exists()] == []
+
+
+def test_a_room_says_what_the_page_says() -> None:
+    """The first sentence of a room's docstring is its line in docs/architecture.md."""
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, re.MULTILINE))
+    rooms = [path for path in PACKAGE.iterdir() if (path / "__init__.py").exists() and path.name != "template"]
+    assert len(rooms) > 15
+    for room in rooms:
+        docstring = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+        first = " ".join(docstring.partition("\n\n")[0].split()).rstrip(".")
+        assert rows[room.name].lower() == first.lower(), room.name

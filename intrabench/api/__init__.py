@@ -1,1 +1,1 @@
-"""The Python interface of `intrabench`: the functions behind the command line. They return data and print nothing."""
+"""The same as functions in Python, which return data and print nothing."""

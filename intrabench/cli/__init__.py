@@ -1,1 +1,1 @@
-"""The command line: parse, call, print; one file per group of commands."""
+"""Parses commands, calls the functions behind them, prints; one file per group of commands."""

@@ -1,1 +1,1 @@
-"""Data sets: cards, sources, conversion, the canonical store."""
+"""One file per data set, with a base class; reading, converting and storing their cases."""

@@ -1,4 +1,4 @@
-"""DAVIS Interactive: its metrics, robot, summary and session (Caelles et al., arXiv:1803.00557), written anew."""
+"""DAVIS Interactive (Caelles et al., arXiv:1803.00557), written anew: its metrics, robot, summary and session."""
 
 from __future__ import annotations
 

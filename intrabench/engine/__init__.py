@@ -1,1 +1,1 @@
-"""Runs: planning, playing and checking sessions."""
+"""Plans runs, carries them out and resumes them, verifies, previews, checks a model."""

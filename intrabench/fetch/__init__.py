@@ -1,1 +1,1 @@
-"""Where the files of data sets come from: places, transfers, archives."""
+"""Downloads: sources, transfers, archives and checksums."""

@@ -1,1 +1,3 @@
-"""Files: written whole or not at all, read as far as their headers can be true, locked, cleaned up."""
+"""Files that are written whole or not at all (`atomic`), read only as far as their headers can be true (`headers`),
+locked on any machine (`locks`), removed when left over (`cleanup`); checked JSON and TOML (`documents`).
+"""

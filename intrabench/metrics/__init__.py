@@ -1,1 +1,1 @@
-"""Metrics: scores of an answer against its own target on the original grid; never matched to another instance."""
+"""Scores of an answer against its own target on the original grid, and of superpixels, one class each."""

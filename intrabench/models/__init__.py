@@ -1,1 +1,1 @@
-"""Models: the contract, one file per model, and parts that models share."""
+"""One file per model, with a base class, and parts that models share."""

@@ -1,1 +1,4 @@
-"""People in the browser: rating masks, and what else needs a person."""
+"""Pages for people and what comes of them: blind ratings, sessions of people, recordings of other programs,
+calibrations, people beside simulated users; `servers` is what all servers share, and serves models to clients of
+nnInteractive.
+"""

@@ -1,1 +1,1 @@
-"""Sessions and how they are played: turns, adaptation, effort, lockstep."""
+"""Plays sessions against a predictor: turns, conversions, answers, scores."""

@@ -1,1 +1,1 @@
-"""Prompters: simulated users, one strategy per file."""
+"""Simulated users: first prompts, refinements, the user error model, one class each."""

@@ -1,4 +1,4 @@
-"""Protocols: named, versioned, immutable presets. A change of meaning is a new version, never an edit."""
+"""Named and versioned presets of metrics, corrections, stop rule and averages; a change of meaning is a new version."""
 
 from __future__ import annotations
 

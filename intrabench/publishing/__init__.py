@@ -1,1 +1,3 @@
-"""Results for others: submissions and boards, formats of others, the methods of a paper."""
+"""Results for others: `board` (submissions, their check, the static site), `exports` (a file per format), `methods`
+(the methods of a paper).
+"""

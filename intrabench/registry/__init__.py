@@ -1,1 +1,1 @@
-"""Find classes by name, check them, and make objects; what their specs reach."""
+"""Finds classes by name and checks them; makes objects of specs; says what a spec reaches."""

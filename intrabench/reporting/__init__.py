@@ -1,1 +1,1 @@
-"""Output for people: tables, figures, the report, published numbers."""
+"""Tables, figures, the HTML report, published numbers to compare with, drawings of a scan."""

@@ -1,1 +1,1 @@
-"""Rows: stored, read, merged and exported."""
+"""Stores rows, turns, masks and records of runs; reads, merges and exports them."""

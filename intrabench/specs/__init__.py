@@ -1,1 +1,1 @@
-"""Specs, ``name:key=value``, and the values of their parameters."""
+"""Specs, `name:key=value`, and the values of their parameters."""

@@ -1,1 +1,1 @@
-"""From rows to numbers: scores, means, intervals, ranks, comparisons."""
+"""From rows to numbers: averages, intervals, ranks, comparisons and curves."""

@@ -1,1 +1,1 @@
-"""Methods that divide an image into superpixels, in volumes supervoxels: one file per family."""
+"""Methods that divide an image, a file per family, with a base class; `partitions` is what is measured of them."""
