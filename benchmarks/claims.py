@@ -13,16 +13,15 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri, stdtrit
 from scipy.stats import beta
 
+from intrabench.mask import Floats
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.claims import differences
 from intrabench.statistics.resample import AVERAGE
 
-Array = NDArray[np.float64]
-Ends = tuple[Array, Array]
+Ends = tuple[Floats, Floats]
 
 SIZES = (5, 10, 20, 50)
 STUDIES, DRAWS = 2000, 1000
@@ -30,30 +29,30 @@ CORRELATION, FAILING = 0.7, 0.1
 MILD, STRONG = (8.0, 2.0), (2.0, 0.5)
 
 
-def mild(random: np.random.Generator, size: tuple[int, int]) -> tuple[Array, Array]:
+def mild(random: np.random.Generator, size: tuple[int, int]) -> tuple[Floats, Floats]:
     """(studies, cases) scores of two models, both less their true mean; so are those of the other kinds."""
     return _two(random, size, MILD)
 
 
-def strong(random: np.random.Generator, size: tuple[int, int]) -> tuple[Array, Array]:
+def strong(random: np.random.Generator, size: tuple[int, int]) -> tuple[Floats, Floats]:
     """Strongly skewed scores."""
     return _two(random, size, STRONG)
 
 
-def failing(random: np.random.Generator, size: tuple[int, int]) -> tuple[Array, Array]:
+def failing(random: np.random.Generator, size: tuple[int, int]) -> tuple[Floats, Floats]:
     """Both models fail in one case of ten, each in its own."""
     mean = 0.8 * (1 - FAILING)
     a, b = ((one + 0.8) * (random.random(size) >= FAILING) - mean for one in _two(random, size, MILD))
     return a, b
 
 
-def one_fails(random: np.random.Generator, size: tuple[int, int]) -> tuple[Array, Array]:
+def one_fails(random: np.random.Generator, size: tuple[int, int]) -> tuple[Floats, Floats]:
     """Only the second model fails in one case of ten."""
     a, b = _two(random, size, MILD)
     return a, (b + 0.8) * (random.random(size) >= FAILING) - 0.8 * (1 - FAILING)
 
 
-def clustered(random: np.random.Generator, size: tuple[int, int]) -> tuple[Array, Array]:
+def clustered(random: np.random.Generator, size: tuple[int, int]) -> tuple[Floats, Floats]:
     """A case has one to five targets and their mean."""
     targets = random.integers(1, 6, (*size, 1))
     there = np.arange(5) < targets
@@ -62,19 +61,19 @@ def clustered(random: np.random.Generator, size: tuple[int, int]) -> tuple[Array
     return a, b
 
 
-def _two(random: np.random.Generator, size: tuple[int, int], shape: tuple[float, float]) -> tuple[Array, Array]:
+def _two(random: np.random.Generator, size: tuple[int, int], shape: tuple[float, float]) -> tuple[Floats, Floats]:
     case = random.normal(size=size)
     a, b = (_scores(random, case, size, shape) - 0.8 for _ in range(2))
     return a, b
 
 
-def _scores(random: np.random.Generator, case: Array, size: tuple[int, ...], shape: tuple[float, float]) -> Array:
+def _scores(random: np.random.Generator, case: Floats, size: tuple[int, ...], shape: tuple[float, float]) -> Floats:
     mixed = np.sqrt(CORRELATION) * case + np.sqrt(1 - CORRELATION) * random.normal(size=size)
-    found: Array = beta.ppf(ndtr(mixed), *shape)
+    found: Floats = beta.ppf(ndtr(mixed), *shape)
     return found
 
 
-KINDS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], tuple[Array, Array]]] = {
+KINDS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], tuple[Floats, Floats]]] = {
     "mild skew": mild,
     "strong skew": strong,
     "several targets": clustered,
@@ -83,14 +82,14 @@ KINDS: Mapping[str, Callable[[np.random.Generator, tuple[int, int]], tuple[Array
 }
 
 
-def plain_t(values: Array) -> Ends:
+def plain_t(values: Floats) -> Ends:
     """Student's t on (studies, cases) values."""
     n = values.shape[1]
     half = stdtrit(n - 1, 0.975) * values.std(axis=1, ddof=1) / np.sqrt(n)
     return values.mean(axis=1) - half, values.mean(axis=1) + half
 
 
-def bootstraps(values: Array, seed: int = 0) -> dict[str, Ends]:
+def bootstraps(values: Floats, seed: int = 0) -> dict[str, Ends]:
     """The ends of four bootstrap intervals for each study: percentiles, BCa, BCa with wide tails, and studentised."""
     random = np.random.default_rng(seed)
     found = [_ends(one, one[random.integers(len(one), size=(DRAWS, len(one)))]) for one in values]
@@ -98,7 +97,7 @@ def bootstraps(values: Array, seed: int = 0) -> dict[str, Ends]:
     return {name: (low, high) for name, (low, high) in ends.items()}
 
 
-def _ends(one: Array, drawn: Array) -> dict[str, tuple[float, float]]:
+def _ends(one: Floats, drawn: Floats) -> dict[str, tuple[float, float]]:
     """The intervals of one study from its draws."""
     n, mean, means = len(one), one.mean(), np.sort(drawn.mean(axis=1))
     outer = (0.025 * (DRAWS - 1), 0.975 * (DRAWS - 1))
@@ -118,11 +117,11 @@ def _ends(one: Array, drawn: Array) -> dict[str, tuple[float, float]]:
     return found
 
 
-def _at(ordered: Array, low: float, high: float) -> tuple[float, float]:
+def _at(ordered: Floats, low: float, high: float) -> tuple[float, float]:
     return float(ordered[int(np.floor(low))]), float(ordered[int(np.ceil(high))])
 
 
-def every(values: Array) -> dict[str, Ends]:
+def every(values: Floats) -> dict[str, Ends]:
     """The ends of all intervals of (studies, cases) values, by method."""
     return {"t": plain_t(values), **bootstraps(values)}
 
@@ -138,7 +137,7 @@ def held(ends: Ends) -> float:
     return float(np.mean((low <= 0) & (high >= 0)))
 
 
-def drawn(kind: str, cases: int, studies: int = STUDIES) -> tuple[Array, Array]:
+def drawn(kind: str, cases: int, studies: int = STUDIES) -> tuple[Floats, Floats]:
     """(studies, cases) Scores of two models less their true mean, the same in each call."""
     return KINDS[kind](np.random.default_rng(cases), (studies, cases))
 

@@ -15,14 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from intrabench.mask import Mask
+from intrabench.mask import Bools, Mask
 from intrabench.prompters.click_center import ClickCenter
 from intrabench.prompters.click_component import SEED, ClickComponent
 from intrabench.prompters.errors import Errors, largest_component
 from intrabench.prompters.user import User
 from intrabench.target import Target
-
-Bools = NDArray[np.bool_]
 
 SHAPE = (300, 512, 512)
 SPACING_MM = (1.5, 0.8, 0.8)

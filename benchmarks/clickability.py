@@ -13,19 +13,16 @@ from functools import cache
 from time import process_time
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
 from intrabench.clickability.base import Clickability
-from intrabench.mask import Mask
+from intrabench.mask import Bools, Floats32, Mask
 from intrabench.prompters.clickability import ClickabilityClick
 from intrabench.prompters.user import Clock, User
 from intrabench.target import Target
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float32]
 Clicks = tuple[tuple[int, int, int], ...]
 """Rows ``y, x, label``."""
 
@@ -39,7 +36,7 @@ RADIUS = 40
 """Of the error, in voxels."""
 
 
-def smooth(side: int, cells: int, seed: int) -> Floats:
+def smooth(side: int, cells: int, seed: int) -> Floats32:
     """Noise from 0 to 1 that changes over `side` / `cells` pixels."""
     noise = ndimage.zoom(np.random.default_rng(seed).random((cells, cells), np.float32), side / cells, order=3)
     return np.asarray((noise - noise.min()) / np.ptp(noise), np.float32)
@@ -74,14 +71,14 @@ class Stored(Clickability):
 
     name = "stored"
     looks = True
-    map: Floats
+    map: Floats32
 
-    def probability(self, *given: object) -> Floats:
+    def probability(self, *given: object) -> Floats32:
         """The map."""
         return self.map
 
 
-def published(truth: Bools, model: Floats | None) -> tuple[Clicks, float]:
+def published(truth: Bools, model: Floats32 | None) -> tuple[Clicks, float]:
     """The clicks of a session of the published loop and its seconds, without the predictor. None is DT."""
     import cv2
 
@@ -115,7 +112,7 @@ def published(truth: Bools, model: Floats | None) -> tuple[Clicks, float]:
     return clicks, seconds
 
 
-def _distances(error: Bools) -> Floats:
+def _distances(error: Bools) -> Floats32:
     """The map "DT"."""
     import cv2
 
@@ -164,7 +161,7 @@ def sessions() -> None:
     target = Target("bench", "blob", 1, Mask.of(truth[None]), (1, SIDE, SIDE), (1.0, 1.0, 1.0))
     picture = Volume.from_canonical(np.zeros((1, SIDE, SIDE, 3), np.uint8))
     stored = smooth(SIDE, 9, 1)
-    models: tuple[tuple[str, Clickability, Floats | None], ...] = (
+    models: tuple[tuple[str, Clickability, Floats32 | None], ...] = (
         ("distance", Distance(), None),
         ("stored", Stored(stored), stored),
     )

@@ -28,6 +28,7 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.davis.jf import batched
 from intrabench.davis.robot import ScribbleRobot
 from intrabench.davis.skeleton import medial_axes
+from intrabench.mask import Bools, Floats
 from intrabench.protocols import protocol
 from intrabench.protocols.joint import JointRules
 from intrabench.target import Target, targets_of
@@ -35,8 +36,6 @@ from intrabench.volume import Volume
 
 FRAME = (480, 854)
 TIMES = 3
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 def blobs(frames: int, objects: int, seed: int) -> NDArray[np.int64]:

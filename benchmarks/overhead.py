@@ -32,11 +32,11 @@ from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.write_buffer import WriteBuffer
 from intrabench.engine.writer import ResultWriter
-from intrabench.mask import Mask
+from intrabench.mask import Floats32, Mask
 from intrabench.metrics.known import of_protocol
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.models.box_fill import fill
-from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import Protocol, protocol
 from intrabench.results.store import Store
@@ -123,7 +123,7 @@ class Painter(SliceModel):
         """Nothing is looked at."""
         return lambda z: np.zeros((1, 1), np.float32)
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """The same for all slices."""
         return [np.asarray(image) for image in images]
 

@@ -23,13 +23,12 @@ from scipy import ndimage
 
 from benchmarks.overhead import SIZES, VOXELS, Six, best, by_protocols, ellipsoids, ours
 from intrabench.datasets.cases import store as cases
-from intrabench.mask import Mask, Region
+from intrabench.mask import Bools, Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.prompts import Prompts
 from intrabench.results.parts import read_rows
 from intrabench.volume import Volume
 
-Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 PROPAGATION = ("box_prop", "point_prop")

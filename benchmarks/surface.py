@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import ndimage
 
-from intrabench.mask import Mask, box_slices
+from intrabench.mask import Bools, Mask, box_slices
 from intrabench.metrics.mask_pair import KEPT
 from intrabench.metrics.parts.surface import Surface, hausdorff, surface_dice, surface_distances
 
@@ -23,7 +22,6 @@ TOLERANCE_MM = 2.0
 ROUNDS = 7
 PAIRS = {"close (mean gap about 2 mm)": 3.0, "apart (mean gap about 5 mm)": 8.0}
 
-Bools = NDArray[np.bool_]
 Scores = tuple[float, float]
 
 

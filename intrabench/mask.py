@@ -44,6 +44,12 @@ def frozen(array: A) -> A:
 
 
 THRESHOLD = "apply a threshold first, such as probabilities > 0.5"
+Array = NDArray[Any]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Floats32 = NDArray[np.float32]
+
 Index = tuple[int, int, int]
 Box = tuple[int, int, int, int, int, int]
 """Half-open: ``z0, y0, x0, z1, y1, x1``."""

@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically
 from intrabench.files.headers import nifti, sitk_reader
-from intrabench.mask import frozen
-
-Array = NDArray[Any]
+from intrabench.mask import Array, frozen
 
 _CANONICAL = ("S", "A", "R")
 

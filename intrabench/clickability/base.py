@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Bools as Bools  # for classes of workspaces, too
+
 Image = NDArray[np.uint8] | None
-Bools = NDArray[np.bool_]
 Floats = NDArray[np.floating]
 Spacing = Sequence[float]
 

@@ -14,8 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from intrabench.clickability.ks2d import ks2d
+from intrabench.mask import Floats
 
-Floats = NDArray[np.float64]
 Clicks = NDArray[np.int64]
 """Rows ``y, x``, pixels of the image: ``(n, 2)``, or ``(bootstraps, n, 2)`` for drawn clicks."""
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
+from intrabench.clickability.base import Clickability, Floats, Image, Spacing
+from intrabench.mask import Bools
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
+from intrabench.clickability.base import Clickability, Floats, Image, Spacing
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import Unreadable, read_json
+from intrabench.mask import Bools
 from intrabench.models.weights import registry as weights
 from intrabench.specs.specs import Reach, switch
 

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.clickability.base import Bools, Clickability, Floats, Image, Spacing
+from intrabench.clickability.base import Clickability, Floats, Image, Spacing
+from intrabench.mask import Bools
 from intrabench.specs.specs import switch
 
 _EXPANSION = 1.4  # factor on each side of the error's box

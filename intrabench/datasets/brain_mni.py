@@ -13,8 +13,9 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.families.desikan import STRUCTURES
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.package import PackageSource
+from intrabench.mask import Array
 from intrabench.target import Target, targets_of
-from intrabench.volume import Array, Grid, Volume, read_grid_array, read_image
+from intrabench.volume import Grid, Volume, read_grid_array, read_image
 
 NILEARN = PackageSource(
     package="nilearn",

@@ -13,9 +13,9 @@ from intrabench.datasets.convert.segments import targets_from
 from intrabench.datasets.convert.spreadsheet import read_table
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.remote import RemoteFile
-from intrabench.mask import Mask
+from intrabench.mask import Array, Mask
 from intrabench.target import Target
-from intrabench.volume import Array, Volume, check_intensities, read_grid_array
+from intrabench.volume import Volume, check_intensities, read_grid_array
 
 RULE = Instances(26)
 PAGE = "https://data.mendeley.com/datasets/8bctsm8jz7/1"

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask, grow, joint_box
+from intrabench.mask import Bools, Floats, Mask, grow, joint_box
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 BOUND = 0.008
 """The tolerance as a share of the frame's diagonal."""
 VOID = 255

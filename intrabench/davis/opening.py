@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Bools = NDArray[np.bool_]
+from intrabench.mask import Bools
+
 Run = tuple[int, int, int]
 """Of a row of a footprint: how far below it lies, and its columns, half-open."""
 

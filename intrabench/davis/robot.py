@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.opening import opened, runs
-from intrabench.davis.skeleton import Bools, longest_path, medial_axes, trees
+from intrabench.davis.skeleton import longest_path, medial_axes, trees
+from intrabench.mask import Bools, Floats
 
-Floats = NDArray[np.float64]
 MOST_POINTS = 1000
 """Of a stroke; longer paths are drawn as they are."""
 SHRINKING = 0.9

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from intrabench.davis.robot import MOST_POINTS, bezier
 from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import Scribbles, check_scribbles, joined, lines_of, pixels_of
+from intrabench.mask import Ints
 
-Ints = NDArray[np.int64]
 NONE = -1
 """No object, in masks."""
 

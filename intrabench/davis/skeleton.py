@@ -7,12 +7,10 @@ from itertools import compress, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Bools, Ints
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 Tree = dict[int, dict[int, float]]
 """The neighbours of each pixel, by its number, and how far away they are."""
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
-
-Array = NDArray[Any]
+from intrabench.mask import Array
 
 
 def read_label_file(path: Path) -> Array:

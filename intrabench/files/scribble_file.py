@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Ints
 
 Scribbles = dict[str, Any]
-Ints = NDArray[np.int64]
 
 
 def read_scribbles(path: Path, sequence: str, frames: int, objects: int) -> Scribbles:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
-from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.specs.values import Iterations, Pixels
 from intrabench.volume import Volume
 
@@ -50,7 +51,7 @@ class GrabCut(SliceModel):
         """What `intensity` assumes about the scan."""
         return assumed(volume, self.intensity)
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """The slices themselves, ``(y, x, 3)``."""
         return [np.asarray(image if image.ndim == 3 else image[..., None].repeat(3, axis=2)) for image in images]
 

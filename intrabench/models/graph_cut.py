@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Labels, Spacing
+from intrabench.mask import Bools, Floats
+from intrabench.models.parts.neighbourhood import FACES, Frame, Labels, Spacing
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
 from intrabench.models.parts.tissue import log_ratio, normalised
 from intrabench.specs.values import NotNegative, Positive
@@ -39,7 +40,7 @@ class GraphCut(SeededModel):
     sigma: Positive = 0.1
     region: NotNegative = 1.0
 
-    def divide(self, frame: Frame, image: Array, seeds: Labels) -> Bools:
+    def divide(self, frame: Frame, image: Floats, seeds: Labels) -> Bools:
         """Cut the neighbourhood."""
         image = normalised(image)
         odds = np.zeros(frame.cells)
@@ -48,7 +49,7 @@ class GraphCut(SeededModel):
         return minimum_cut(image, frame.step_mm, seeds, odds, self.sigma)
 
 
-def minimum_cut(image: Array, step_mm: Spacing, seeds: Labels, odds: Array, sigma: float) -> Bools:
+def minimum_cut(image: Floats, step_mm: Spacing, seeds: Labels, odds: Floats, sigma: float) -> Bools:
     """The target's side of the cheapest cut, the smallest one if there are several.
 
     Its cost is the weight of all cut edges, and ``|odds|`` of each cell on the other side than its sign says, with
@@ -78,7 +79,7 @@ def minimum_cut(image: Array, step_mm: Spacing, seeds: Labels, odds: Array, sigm
     return inside
 
 
-def _edges(image: Array, step_mm: Spacing, seeds: Labels, sigma: float) -> tuple[Any, Any, Array, Array]:
+def _edges(image: Floats, step_mm: Spacing, seeds: Labels, sigma: float) -> tuple[Any, Any, Floats, Floats]:
     """The edges between free cells, in C order: both cells of each, and its weight.
 
     At last how much more the seeds of the target beside each free cell pull at it than those of the background: what

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from intrabench.mask import Bools, Floats
 from intrabench.models.base import Predictor
-from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Labels
+from intrabench.models.parts.neighbourhood import Frame, Labels
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, SeededModel
 from intrabench.progress import loading
 from intrabench.specs.values import NotNegative
@@ -55,7 +56,7 @@ class GrowFromSeeds(SeededModel):
         self.load()
         return super().open(volume)
 
-    def divide(self, frame: Frame, image: Array, seeds: Labels) -> Bools:
+    def divide(self, frame: Frame, image: Floats, seeds: Labels) -> Bools:
         """Grow the seeds until they meet.
 
         The filter does not grow from cells at the border of its image, so there is one more cell around.

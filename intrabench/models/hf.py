@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.parts import resize
 from intrabench.models.parts.hub_model import HubModel
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
-from intrabench.models.parts.slice_model import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -41,11 +41,11 @@ class HF(HubModel, SamFamily):  # type: ignore[override]
         """The steps, with the resizing of the family once that is known."""
         return replace(super().recipe, resize=self.family.resize) if self.repo else super().recipe
 
-    def prepare(self, image: NDArray[Any]) -> Floats:
+    def prepare(self, image: NDArray[Any]) -> Floats32:
         """A slice of 8-bit values ``(y, x)`` or ``(y, x, 3)`` as the network takes it, ``(3, side, side)``."""
         return self.pixels(image)
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """Slices to embeddings, all maps of one in one vector."""
         import torch
 
@@ -53,7 +53,7 @@ class HF(HubModel, SamFamily):  # type: ignore[override]
 
         batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
         with self.computing():
-            embeddings: Floats = hf.encode(self.network, batch.to(self.runtime.device)).cpu().numpy()
+            embeddings: Floats32 = hf.encode(self.network, batch.to(self.runtime.device)).cpu().numpy()
         return list(embeddings)
 
     def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:

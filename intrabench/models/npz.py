@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from intrabench.files.names import file_name
-from intrabench.mask import Mask, occupied
+from intrabench.mask import Array, Mask, occupied
 from intrabench.models.base import Answer, JointAnswer, JointRequest
 from intrabench.models.outside.answers import in_range, read_segs
 from intrabench.models.outside.launchers import Inside
@@ -22,7 +22,7 @@ from intrabench.models.outside.program_model import MOST_BYTES, Asked, ProgramIm
 from intrabench.models.outside.programs import Program
 from intrabench.models.parts.intensity import assumed, slice_images
 from intrabench.specs.specs import switch
-from intrabench.volume import Array, Volume
+from intrabench.volume import Volume
 
 
 @dataclass(eq=False)

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask
+from intrabench.mask import Bools, Box, Floats, Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import FACES, Array, Bools, Frame, Hints, Labels, SeedRadius
+from intrabench.models.parts.neighbourhood import FACES, Frame, Hints, Labels, SeedRadius
 from intrabench.models.parts.tissue import log_ratio, normalised
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
@@ -85,7 +85,7 @@ class RandomWalker(VolumeModel):
         found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0, begun=begun), box[:3])
         return Answer(found, scores=_inside(chance, box, found.box) if request.scores else None)
 
-    def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Array:
+    def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Floats:
         """Log-odds from the position alone."""
         if hints.mask.any():
             return self._corrected(frame, frame.mask(hints.mask), frame.seeds(hints.points, 0.0), check)
@@ -95,7 +95,7 @@ class RandomWalker(VolumeModel):
             odds = (1 - (frame.distance_mm(seeds == 1) / self.size_mm) ** 2) / 2
         return np.asarray(odds.clip(-_SURE, _SURE), dtype=np.float64)
 
-    def _corrected(self, frame: Frame, mask: Bools, points: Labels, check: Callable[[], None]) -> Array:
+    def _corrected(self, frame: Frame, mask: Bools, points: Labels, check: Callable[[], None]) -> Floats:
         """Log-odds of the previous mask, inverted around points that contradict it.
 
         A point reaches as far as the border of the mask that it corrects, for what lies beyond was right.
@@ -110,7 +110,7 @@ class RandomWalker(VolumeModel):
             turned[around] = np.maximum(turned[around], _SURE * np.exp(-((distance / reach) ** 2)))
         return odds + np.where(mask, -turned, turned)
 
-    def _chance(self, frame: Frame, hints: Hints, image: Array, check: Callable[[], None]) -> Array:
+    def _chance(self, frame: Frame, hints: Hints, image: Floats, check: Callable[[], None]) -> Floats:
         """The probability of target for every cell."""
         from scipy.special import expit
 
@@ -132,7 +132,7 @@ class RandomWalker(VolumeModel):
         return chance
 
 
-def _inside(chance: Array, box: Box, inner: Box) -> Array:
+def _inside(chance: Floats, box: Box, inner: Box) -> Floats:
     """The part of the probabilities in `box` that lies in a box inside of it."""
     return chance[tuple(slice(inner[axis] - box[axis], inner[axis + 3] - box[axis]) for axis in range(3))]
 
@@ -149,8 +149,8 @@ class _Deadline:
 
 
 def _walks(
-    image: Array, step_mm: tuple[float, float, float], free: Bools, room: Bools, target: Bools, beta: float
-) -> tuple[Any, Array]:
+    image: Floats, step_mm: tuple[float, float, float], free: Bools, room: Bools, target: Bools, beta: float
+) -> tuple[Any, Floats]:
     """The graph's Laplacian over the free cells in C order (sparse, per mm^2), and what flows in from target seeds.
 
     An edge weighs ``exp(-beta * difference**2) / step_mm**2``: a finite-volume diffusion, so anisotropic cells give
@@ -179,7 +179,9 @@ def _walks(
     return sparse.csr_array((entries[:, free].T[linked], columns[linked], starts), shape=(size, size)), inflow[free]
 
 
-def _solve(system: Any, inflow: Array, prior: Array, reach_mm: float, guess: Array, check: Callable[[], None]) -> Array:
+def _solve(
+    system: Any, inflow: Floats, prior: Floats, reach_mm: float, guess: Floats, check: Callable[[], None]
+) -> Floats:
     """Probabilities of the free cells: ``(L + g) p = inflow + g * prior`` with ``g = 1 / reach_mm**2``.
 
     g makes the matrix so diagonally dominant that conjugate gradients, preconditioned by its diagonal, need some twenty

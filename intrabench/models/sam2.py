@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.networks.sam2_choice import Release, Size
 from intrabench.models.parts import resize
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.points import as_points
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
-from intrabench.models.parts.slice_model import Floats
 
 if TYPE_CHECKING:
     import torch
@@ -59,13 +59,13 @@ class SAM2(Sam2Choice, SamFamily):
         "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True, fractions="rounded"),
     }
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """Slices to embeddings: three maps in one vector."""
         import torch
 
         batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
         with self.computing():
-            embeddings: Floats = self.network.encode(batch.to(self.runtime.device)).cpu().numpy()
+            embeddings: Floats32 = self.network.encode(batch.to(self.runtime.device)).cpu().numpy()
         return list(embeddings)
 
     def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:

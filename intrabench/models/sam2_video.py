@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.networks.sam2_choice import SIDE
 from intrabench.models.parts import resize
-from intrabench.models.parts.crop_model import Floats
 from intrabench.models.parts.video_model import VideoModel
 from intrabench.models.sam2 import Sam2Choice
 from intrabench.specs.specs import switch
@@ -29,24 +29,24 @@ class SAM2Frames(VideoModel):
         """The network itself."""
         return self.network
 
-    def encode(self, crop: Floats) -> Floats:
+    def encode(self, crop: Floats32) -> Floats32:
         """A prepared slice ``(3, side, side)`` to its embedding: three maps in one vector."""
         import torch
 
         with self.computing():
-            embedding: Floats = (
+            embedding: Floats32 = (
                 self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
             )
         return embedding
 
-    def frame(self, image: NDArray[np.uint8]) -> Floats:
+    def frame(self, image: NDArray[np.uint8]) -> Floats32:
         """An 8-bit slice as the network takes it, ``(3, side, side)``: as the authors load frames, without JPEG."""
         import torch
 
         from intrabench.models.networks.sam2 import normalised
 
         values = resize.fit(image, "squash_bicubic_smooth", self.side) / 255
-        frame: Floats = normalised(torch.from_numpy(values)).numpy()
+        frame: Floats32 = normalised(torch.from_numpy(values)).numpy()
         return frame
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask
+from intrabench.mask import Box, Floats32, Mask
 from intrabench.models.base import Answer, Request
-from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.intensity import percentiles
 from intrabench.models.parts.recipe import Policy
 from intrabench.prompts import Derived
@@ -72,10 +72,10 @@ class SAMMed3D(CropModel):
         """The range that intensities are clipped to."""
         return percentiles(volume.array) if self.policy == "radioactive" else None
 
-    def encode(self, crop: Floats) -> Floats:
+    def encode(self, crop: Floats32) -> Floats32:
         """A z-scored crop ``(x, y, z)`` to its embedding ``(384, 8, 8, 8)``."""
         with self.computing():
-            embedding: Floats = self.network.encode(self._tensor(crop)[None, None]).float()[0].cpu().numpy()
+            embedding: Floats32 = self.network.encode(self._tensor(crop)[None, None]).float()[0].cpu().numpy()
         return embedding
 
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
@@ -95,7 +95,7 @@ class SAMMed3D(CropModel):
         memory = low[0, 0].cpu().numpy().astype(np.float16)
         return Answer(self._mask(low, crop), memory=memory, reach=crop.box)
 
-    def _decode(self, embedding: Floats, points: NDArray[Any], previous: NDArray[np.float16] | None) -> torch.Tensor:
+    def _decode(self, embedding: Floats32, points: NDArray[Any], previous: NDArray[np.float16] | None) -> torch.Tensor:
         import torch
 
         before = np.zeros((SIDE // 4,) * 3) if previous is None else previous
@@ -184,7 +184,7 @@ class Crop:
             rows[:, 3] = label
         return rows
 
-    def cut(self, array: NDArray[Any], limits: tuple[float, float] | None = None) -> Floats:
+    def cut(self, array: NDArray[Any], limits: tuple[float, float] | None = None) -> Floats32:
         """The crop of an array ``(z, y, x)``, linearly resampled, zeros outside of the volume.
 
         Raises:
@@ -240,7 +240,7 @@ def _in_crop(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return rows[((rows[:, :3] >= 0) & (rows[:, :3] < SIDE)).all(axis=1)]
 
 
-def zscored(crop: Floats) -> Floats:
+def zscored(crop: Floats32) -> Floats32:
     """Z-scores by the positive voxels, or by all if none is positive; constant crops become 0."""
     counted = crop[crop > 0] if (crop > 0).any() else crop
     spread = float(counted.std(ddof=1)) if counted.size > 1 else 0.0

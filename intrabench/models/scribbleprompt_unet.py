@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.parts import resize
 from intrabench.models.parts.intensity import slice_images
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.recipe import Recipe, WithRecipe
 from intrabench.models.parts.sam_family import bilinear
-from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
 SIDE = 128
@@ -61,7 +62,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         images = slice_images(volume, self.recipe.intensity)
         return lambda z: images(z) if images(z).ndim == 2 else images(z).mean(axis=-1)
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """The resized slices ``(128, 128)``, from 0 to 1; there is no separate encoder."""
         return [resize.pad(resize.fit(image, self.recipe.resize, SIDE), SIDE)[0] / np.float32(255) for image in images]
 
@@ -84,7 +85,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         scores = probability.cpu().numpy() if any(item.scores for item in items) else [None] * len(items)
         return list(map(SliceResult, masks.cpu().numpy(), kept, scores))
 
-    def channels(self, item: SliceItem) -> Floats:
+    def channels(self, item: SliceItem) -> Floats32:
         """Image, filled box, positive and negative points, previous logits: ``(5, 128, 128)``.
 
         Where points of both labels fall on one pixel, the later one counts. A box has at least one pixel.

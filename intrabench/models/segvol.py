@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Box
+from intrabench.mask import Box, Floats32
 from intrabench.models.base import Answer, Request
 from intrabench.models.parts.clip_tokens import tokenizer, tokens_of
-from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.recipe import Policy
 from intrabench.models.weights import registry as weights
 from intrabench.progress import loading
@@ -111,13 +111,13 @@ class SegVol(CropModel):
             raise ValueError("SegVol takes grey volumes, not colour images")
         return Crop.of(volume.array)
 
-    def encode(self, crop: Floats) -> Floats:
+    def encode(self, crop: Floats32) -> Floats32:
         """A window ``(32, 256, 256)`` to its embedding ``(768, 8, 16, 16)``."""
         import torch
 
         with self.computing():
             batch = torch.from_numpy(crop[None, None]).to(self.runtime.device)
-            embedding: Floats = self.network.encode(batch).float()[0].cpu().numpy()
+            embedding: Floats32 = self.network.encode(batch).float()[0].cpu().numpy()
         return embedding
 
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.identity.versions import version_of
-from intrabench.mask import Mask
+from intrabench.mask import Array, Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.embedding_cache import cache_for
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
-from intrabench.prompts import Derived, Ints, Prompts
+from intrabench.prompts import Derived, Prompts
 from intrabench.registry import registry
 from intrabench.specs.specs import Reach, build, parse, switch
 from intrabench.specs.values import Voxels
@@ -162,7 +162,7 @@ class Partitioned(Predictor):
             selected = selected.without(self.partition.region(label)) if vote < 0 else selected
         return selected
 
-    def _at(self, at: Ints) -> NDArray[np.int32]:
+    def _at(self, at: Array) -> NDArray[np.int32]:
         """The labels of those of the voxels, rows ``z, y, x``, that are in the image."""
         z, y, x = at[((at >= 0) & (at < self.partition.shape)).all(axis=1)].T
         return self.partition.labels[z, y, x]
@@ -183,7 +183,7 @@ class Partitioned(Predictor):
         return found
 
 
-def _touched(prompts: Prompts) -> Iterator[tuple[Ints, bool]]:
+def _touched(prompts: Prompts) -> Iterator[tuple[Array, bool]]:
     """Voxels ``z, y, x`` under points and strokes, and whether they are positive."""
     for positive in (True, False):
         points = prompts.points[prompts.points[:, 3] == positive, :3]
@@ -193,5 +193,5 @@ def _touched(prompts: Prompts) -> Iterator[tuple[Ints, bool]]:
         yield stroke.points, bool(stroke.label)
 
 
-def _one(box: Ints | None) -> list[tuple[int, ...]]:
+def _one(box: Array | None) -> list[tuple[int, ...]]:
     return [] if box is None else [tuple(box.tolist())]

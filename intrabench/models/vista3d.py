@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
+from intrabench.mask import Floats32, Mask
 from intrabench.models.base import Answer, Predictor, Request
-from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.embeddings import opened
 from intrabench.models.parts.vista3d_classes import class_of, name_of, supported
 from intrabench.models.parts.vista3d_scan import Scan
@@ -84,7 +84,7 @@ class VISTA3D(CropModel):
         self.load()
         return opened(OpenVISTA3D, self, volume)
 
-    def encode(self, crop: Floats) -> Floats:
+    def encode(self, crop: Floats32) -> Floats32:
         """A window ``(x, y, z)`` of 128 voxels to what clicks on it need, ``(48, 64, 64, 64)``."""
         import torch
 
@@ -92,7 +92,7 @@ class VISTA3D(CropModel):
 
         with self.computing():
             window = torch.from_numpy(np.ascontiguousarray(crop))[None, None].to(self.runtime.device)
-            embedding: Floats = encode(self.network, window).float()[0].cpu().numpy()
+            embedding: Floats32 = encode(self.network, window).float()[0].cpu().numpy()
         return embedding
 
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
@@ -120,7 +120,7 @@ class OpenVISTA3D(OpenCrops):
         notes = () if known is None else (f"class {name_of(known)}",)
         return Answer(self._mask(found, memory), memory=memory, notes=notes, reach=self.prepared.box)
 
-    def _found(self, known: int) -> Floats:
+    def _found(self, known: int) -> Floats32:
         """Logits ``(x, y, z)`` of a class in the whole scan."""
         from intrabench.models.networks.vista3d import automatic
 
@@ -136,7 +136,7 @@ class OpenVISTA3D(OpenCrops):
             self._encode_seconds += seconds
         return self.store.get(key)
 
-    def _clicked(self, points: NDArray[Any], first: int, known: int | None, found: Floats | None, memory: Any) -> Any:
+    def _clicked(self, points: NDArray[Any], first: int, known: int | None, found: Floats32 | None, memory: Any) -> Any:
         """The memory after clicks ``z, y, x, label``; those before number `first` have already changed it."""
         import torch
 
@@ -174,7 +174,7 @@ class OpenVISTA3D(OpenCrops):
         embedding = self.embedding(f"window_{name}", lambda: window[0, 0].cpu().numpy())
         return torch.from_numpy(np.array(embedding)[None]).to(self.model.runtime.device)
 
-    def _mask(self, found: Floats | None, memory: Any) -> Mask:
+    def _mask(self, found: Floats32 | None, memory: Any) -> Mask:
         if memory is None:
             return Mask.empty() if found is None else self.prepared.paste(found > 0, (0, 0, 0))
         if found is None:

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask, intersection
+from intrabench.mask import Floats, Mask, intersection
 from intrabench.prompts import Prompts
 from intrabench.target import Target
-
-Array = NDArray[np.float64]
 
 SMALLEST = 5
 """Voxels of the shortest side of a tight box whose edges are compared: smaller ones may be missed altogether, and what
 still hits them would be a selection."""
 
 
-def depth_mm(mask: Mask, voxels: NDArray[np.int64], spacing_mm: tuple[float, float, float]) -> Array:
+def depth_mm(mask: Mask, voxels: NDArray[np.int64], spacing_mm: tuple[float, float, float]) -> Floats:
     """(n) How far each voxel lies inside a mask, in mm: to the nearest voxel outside; negative if it is outside.
 
     Then it is the distance to the nearest voxel of the mask, minus infinity if this is empty. In three dimensions,
@@ -42,7 +40,7 @@ def depth_mm(mask: Mask, voxels: NDArray[np.int64], spacing_mm: tuple[float, flo
     return found
 
 
-def edges(target: Target, prompts: Prompts) -> Iterator[Array]:
+def edges(target: Target, prompts: Prompts) -> Iterator[Floats]:
     """For each drawn box its edges beside those of the tight box of the reference there: rows of three numbers in mm.
 
     How far the edge lies outwards, the length of the tight box along this axis, the spacing of voxels there. A box on a
@@ -62,7 +60,7 @@ def _comparable(box: Any, tight: Any, axes: slice) -> bool:
     return intersection(box, tight) is not None and bool((sides[axes] >= SMALLEST).all())
 
 
-def _edges(box: NDArray[np.int64], tight: NDArray[np.int64], spacing: Array) -> Array:
+def _edges(box: NDArray[np.int64], tight: NDArray[np.int64], spacing: Floats) -> Floats:
     outwards = np.concatenate([tight[:3] - box[:3], box[3:] - tight[3:]])
     along = np.tile(spacing, 2)
     return np.column_stack([outwards * along, np.tile(tight[3:] - tight[:3], 2) * along, along])

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
-from intrabench.mask import Box, Mask
-from intrabench.prompts import Abilities, Ints, PromptKind, Prompts
+from intrabench.mask import Array, Box, Mask
+from intrabench.prompts import Abilities, PromptKind, Prompts
 from intrabench.turns import Turn
 
 NEITHER = "the model takes neither boxes nor points"
@@ -167,24 +167,24 @@ def _points(
     return replace(without, box3d=np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])), "point->box3d"
 
 
-def _with_points(prompts: Prompts, rows: Sequence[Ints]) -> Prompts:
+def _with_points(prompts: Prompts, rows: Sequence[Array]) -> Prompts:
     """The prompts and points of the hand, each of `rows` with rows ``z, y, x, label``."""
     points = np.vstack([prompts.points, *rows])
     return replace(prompts, points=points, clicked=_by_hand_since(prompts.clicked, points))
 
 
-def _with_boxes(prompts: Prompts, rows: Sequence[Ints]) -> Prompts:
+def _with_boxes(prompts: Prompts, rows: Sequence[Array]) -> Prompts:
     """The prompts and boxes of the hand, each of `rows` with rows ``z, y0, x0, y1, x1``."""
     boxes = np.vstack([prompts.boxes2d, *rows])
     return replace(prompts, boxes2d=boxes, drawn=_by_hand_since(prompts.drawn, boxes))
 
 
-def _by_hand_since(flags: Any, rows: Ints) -> NDArray[np.bool_]:
+def _by_hand_since(flags: Any, rows: Array) -> NDArray[np.bool_]:
     """Flags of the first rows, and true for all others."""
     return np.append(flags, np.ones(len(rows) - len(flags), dtype=bool))
 
 
-def _box_around(coordinates: Ints) -> Ints:
+def _box_around(coordinates: Array) -> Array:
     """Tight half-open 2D box ``z, y0, x0, y1, x1`` of voxels in one slice."""
     low, high = coordinates.min(axis=0), coordinates.max(axis=0) + 1
     return np.array([low[0], low[1], low[2], high[1], high[2]], dtype=np.int64)

@@ -12,9 +12,9 @@ import numpy as np
 
 from intrabench.effort import COUNTED
 from intrabench.errors import IntraBenchError, kind
-from intrabench.mask import THRESHOLD, Index, Mask
+from intrabench.mask import THRESHOLD, Array, Index, Mask
 from intrabench.models.base import Answer, Failure, FailureStatus
-from intrabench.prompts import Ints, Prompts
+from intrabench.prompts import Prompts
 from intrabench.specs.values import is_a
 from intrabench.turns import Action
 
@@ -137,7 +137,7 @@ def _seconds(name: str, value: Any) -> None:
         raise Refused(f"its {name} are {_said(value)}, expected a number, 0 or more")
 
 
-def _voxels(what: str, voxels: Ints, shape: Index) -> None:
+def _voxels(what: str, voxels: Array, shape: Index) -> None:
     outside = ((voxels < 0) | (voxels >= shape)).any(axis=1)
     if outside.any():
         raise Refused(f"a {what} ({_listed(voxels[outside][0])}) lies outside of {_volume(shape)}; clip it")
@@ -149,7 +149,7 @@ def _labels(what: str, labels: Any) -> None:
         raise Refused(f"a {what} has the label {_said(labels[wrong][0])}, expected 1 (target) or 0 (background)")
 
 
-def _boxes(what: str, boxes: Ints, low: Ints, high: Ints, shape: Index, least: Any) -> None:
+def _boxes(what: str, boxes: Array, low: Array, high: Array, shape: Index, least: Any) -> None:
     """Boxes with corners `low` and `high`, rows ``z, y, x``, of at least `least` voxels along each axis."""
     small = (high - low < least).any(axis=1)
     if small.any():

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from intrabench.mask import Index, Mask
+from intrabench.mask import Index, Ints, Mask
 from intrabench.prompters.base import CannotCorrect, Refinement
 from intrabench.prompters.errors import Errors
 from intrabench.prompters.file_axes import FileAxes
 from intrabench.prompters.part_in_slice import Memory, Ties, largest_part
-from intrabench.prompters.strokes import PUBLISHED_SEED, Ints, Style, Thin, drawn, stroke_on
+from intrabench.prompters.strokes import PUBLISHED_SEED, Style, Thin, drawn, stroke_on
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble
 from intrabench.specs.specs import switch

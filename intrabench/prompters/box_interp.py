@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from intrabench.mask import Ints
 from intrabench.prompters.base import Prompter
-from intrabench.prompters.slices import Ints, boxes_per_slice, interpolate, seed_slices
+from intrabench.prompters.slices import boxes_per_slice, interpolate, seed_slices
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
 from intrabench.specs.specs import switch

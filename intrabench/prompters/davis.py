@@ -15,14 +15,11 @@ from intrabench.davis.frames import worst_frame
 from intrabench.davis.jf import f_of_frames, j_of_frames
 from intrabench.davis.robot import MENDED, ScribbleRobot
 from intrabench.davis.scribbles import drawn
-from intrabench.mask import Mask
+from intrabench.mask import Bools, Ints, Mask
 from intrabench.prompters.joint import JointPrompter
 from intrabench.prompters.user import JointTurn, JointTurns, User, Users
 from intrabench.prompts import Prompts, Scribble, points
 from intrabench.turns import Action, Click, DrawScribble, Turn
-
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.davis.robot import ScribbleRobot
 from intrabench.davis.scribbles import drawn
-from intrabench.mask import Mask
+from intrabench.mask import Ints, Mask
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest
@@ -19,7 +19,6 @@ from intrabench.prompters.user import JointTurn, User, Users
 from intrabench.prompts import Prompts, Scribble
 from intrabench.turns import DrawScribble, Turn
 
-Ints = NDArray[np.int64]
 _ROBOT = ScribbleRobot(max_kernel_radius=10.0, inside=True)
 """In mm; the published limit of 16 pixels is for frames of 480 x 854."""
 

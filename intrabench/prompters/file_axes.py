@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intrabench.mask import Index, Mask
+from intrabench.mask import Array, Index, Mask
 from intrabench.volume import Grid
-
-Ints = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -37,13 +33,13 @@ class FileAxes:
         array[tuple((voxels - start).T)] = True
         return Mask.of(array, start.tolist())
 
-    def canonical(self, voxels: Ints) -> Ints:
+    def canonical(self, voxels: Array) -> Array:
         """Rows ``z, y, x`` in the file as canonical ones."""
         linear, shift = self._matrix
         return (voxels - shift) @ linear  # the inverse of a matrix that turns and flips is its transpose
 
     @property
-    def _matrix(self) -> tuple[Ints, Ints]:
+    def _matrix(self) -> tuple[Array, Array]:
         """Turns and flips, and the shift."""
         matrix = self.grid.from_canonical_index[2::-1]
         return matrix[:, :3], matrix[:, 3]

@@ -9,14 +9,13 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats
 from intrabench.prompters.base import Modifier
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Millimetres, Share
 from intrabench.turns import Turn
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask, grow
+from intrabench.mask import Bools, Mask, grow
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
@@ -15,7 +15,6 @@ from intrabench.specs.specs import switch
 from intrabench.specs.values import Count
 from intrabench.turns import Click, Turn
 
-Bools = NDArray[np.bool_]
 _NEAR, _WIDTH = 2, 3  # the ring of background points: beyond 2 pixels from the target, up to 3 pixels wide
 
 

@@ -6,9 +6,8 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intrabench.mask import Mask, grow, joint_box
+from intrabench.mask import Bools, Ints, Mask, grow, joint_box
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest, largest_component
@@ -18,8 +17,6 @@ from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble
 from intrabench.turns import DrawScribble, Turn
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 _DISTANCE = 2  # pixels between the target and the outline that negative scribbles follow
 _SHARE = 0.6  # share of the outline that is drawn
 

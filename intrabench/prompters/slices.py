@@ -7,9 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
-
-Ints = NDArray[np.int64]
+from intrabench.mask import Ints, Mask
 
 
 def tight_box(mask: Mask) -> tuple[int, int, int, int]:

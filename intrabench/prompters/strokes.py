@@ -11,16 +11,13 @@ from random import Random
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import joined
-from intrabench.mask import Index, Mask, grow
+from intrabench.mask import Bools, Index, Ints, Mask, grow
 from intrabench.prompts import Prompts, Scribble
 from intrabench.turns import Action, Click, DrawScribble, Turn
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 Style = Literal["centerline", "random", "boundary"]
 Thin = Literal["fills", "keeps"]
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from intrabench.mask import Floats
+
 Level = Literal["nominal", "ordinal", "interval"]
 
 

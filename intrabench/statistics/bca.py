@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from intrabench.mask import Floats
 
 LEVEL = 0.95
 _TINY = 1e-12
@@ -31,12 +31,12 @@ class Jackknife:
     without a value.
     """
 
-    value: Array
+    value: Floats
     patients: NDArray[np.int64]
-    influence: Array
+    influence: Floats
 
 
-def jackknife(groups: Sequence[tuple[Array, Array]]) -> Jackknife:
+def jackknife(groups: Sequence[tuple[Floats, Floats]]) -> Jackknife:
     """Of groups of (patients, lines) sums and numbers: the mean over groups of sum / number (Efron, Tibshirani, 11)."""
     here = np.any([counts > 0 for _, counts in groups], axis=0)
     full, present, without, left = (np.zeros(shape) for shape in (here.shape[1:], here.shape[1:], *[here.shape] * 2))
@@ -62,10 +62,10 @@ class Spread:
     or all zero; there patients count as if they were equal, and the variances mean nothing.
     """
 
-    drawn: Array
-    unbiased: Array
-    freedom: Array
-    skewness: Array
+    drawn: Floats
+    unbiased: Floats
+    freedom: Floats
+    skewness: Floats
     usable: NDArray[np.bool_]
 
 
@@ -86,7 +86,7 @@ def spread(parts: Sequence[Jackknife]) -> Spread:
     return Spread(drawn, unbiased, unbiased**2 / uncertain, skewness, usable)
 
 
-def tail(parts: Sequence[Jackknife], level: float = LEVEL) -> tuple[Array, Array]:
+def tail(parts: Sequence[Jackknife], level: float = LEVEL) -> tuple[Floats, Floats]:
     """The normal quantile of the upper tail, widened for few patients, and the acceleration: (lines) each.
 
     parts: the data sets over which the values are averaged.
@@ -103,7 +103,7 @@ def _differ(part: Jackknife) -> NDArray[np.bool_]:
     return np.asarray((np.abs(part.influence) > least).any(axis=0))
 
 
-def bca(values: Array, parts: Sequence[Jackknife]) -> tuple[Array, Array]:
+def bca(values: Floats, parts: Sequence[Jackknife]) -> tuple[Floats, Floats]:
     """(draws, lines) values to the (lines) lower and upper ends of their intervals."""
     from scipy.special import ndtr, ndtri
 
@@ -120,8 +120,8 @@ def bca(values: Array, parts: Sequence[Jackknife]) -> tuple[Array, Array]:
 
 
 def percentiles(
-    values: Array, low: ArrayLike = (1 - LEVEL) / 2, high: ArrayLike = (1 + LEVEL) / 2
-) -> tuple[Array, Array]:
+    values: Floats, low: ArrayLike = (1 - LEVEL) / 2, high: ArrayLike = (1 + LEVEL) / 2
+) -> tuple[Floats, Floats]:
     """(draws, n) to the n quantiles `low` and `high` of the columns; NaN are no draws.
 
     The ends are drawn values, the outer of the two nearest: between infinite values there is nothing to interpolate.

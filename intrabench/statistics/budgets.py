@@ -14,9 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation
-from intrabench.statistics.bca import Array, Jackknife
+from intrabench.statistics.bca import Jackknife
 from intrabench.statistics.claims import sure
 from intrabench.statistics.resample import Drawn, difference, drawn_intervals, resample
 from intrabench.statistics.steps import EFFORTS, Steps
@@ -111,7 +112,7 @@ def _taken(played: Steps, budget: Budget) -> NDArray[np.int64]:
     return np.bincount(allowed, minlength=played.sessions.height)
 
 
-def _spent(played: Steps, against: str, taken: NDArray[np.int64]) -> Array:
+def _spent(played: Steps, against: str, taken: NDArray[np.int64]) -> Floats:
     """(sessions) The effort after so many rounds; NaN after none."""
     first = np.searchsorted(played.session, np.arange(played.sessions.height))
     effort = np.append(played.effort(against), np.nan)

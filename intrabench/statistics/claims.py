@@ -13,15 +13,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
+from intrabench.mask import Floats
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate, fewest_patients
-from intrabench.statistics.bca import LEVEL, Array, Jackknife, spread
+from intrabench.statistics.bca import LEVEL, Jackknife, spread
 from intrabench.statistics.resample import AVERAGE, FEW, influences, with_average
 
 ENOUGH = 50
 """With fewer patients intervals of means are rough, whatever the method; such numbers are marked."""
 
 
-def false_claim(difference: ArrayLike, error: ArrayLike, freedom: ArrayLike) -> Array:
+def false_claim(difference: ArrayLike, error: ArrayLike, freedom: ArrayLike) -> Floats:
     """The probability that the claim of a positive mean difference is false.
 
     error: the standard error of the difference. Where it is 0, the difference is sure: 0, 1, or NaN if that is 0, too.
@@ -34,7 +35,7 @@ def false_claim(difference: ArrayLike, error: ArrayLike, freedom: ArrayLike) -> 
 
 def false_claim_of_scores(
     difference: ArrayLike, sd_a: ArrayLike, sd_b: ArrayLike, correlation: ArrayLike, patients: ArrayLike
-) -> Array:
+) -> Floats:
     """The same from what papers print, the published formula: t = sqrt(n) (mB - mA) / sqrt(sA^2 + sB^2 - 2 r sA sB).
 
     difference: mB - mA. correlation: r, of the paired scores of n patients; t has n - 1 degrees of freedom.
@@ -74,7 +75,7 @@ def _sure(lines: pl.DataFrame, dataset: str, parts: Sequence[Jackknife]) -> pl.D
     return lines.with_columns(*columns, dataset=pl.lit(dataset))
 
 
-def sure(parts: Sequence[Jackknife]) -> tuple[Array, Array, Array]:
+def sure(parts: Sequence[Jackknife]) -> tuple[Floats, Floats, Floats]:
     """(lines) The ends of the interval of 95 % of differences averaged over data sets, and `false_claim`.
 
     parts: at least one, a data set each. NaN where one has fewer than `FEW` patients.

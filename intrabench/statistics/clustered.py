@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.statistics.bca import LEVEL, Array, Jackknife, bca
+from intrabench.mask import Floats
+from intrabench.statistics.bca import LEVEL, Jackknife, bca
 from intrabench.statistics.resample import DRAWS, FEW, drawn_weights
 
 
 def clustered(
-    sums: Array, strata: Sequence[str], estimate: Callable[[Array], Array], draws: int = DRAWS
-) -> tuple[Array, Array, Array]:
+    sums: Floats, strata: Sequence[str], estimate: Callable[[Floats], Floats], draws: int = DRAWS
+) -> tuple[Floats, Floats, Floats]:
     """The estimate and the ends of its interval, each (numbers); the ends are NaN for fewer than `FEW` clusters.
 
     sums: (clusters, k) statistics that are added up over clusters. estimate: makes (..., numbers) of (..., k) sums.
@@ -41,7 +42,7 @@ def proportion_interval(hits: int, count: int) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _drawn(strata: Sequence[str], draws: int) -> list[tuple[Array, NDArray[np.intp]]]:
+def _drawn(strata: Sequence[str], draws: int) -> list[tuple[Floats, NDArray[np.intp]]]:
     """For each stratum (draws, members) how often each was drawn, and the places of its members."""
     sizes = Counter(strata)
     names = np.array([name if sizes[name] > 1 else "" for name in strata])

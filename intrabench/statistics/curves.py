@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats
 from intrabench.metrics.base import merit
 from intrabench.statistics.aggregate import Aggregation, per_label
-from intrabench.statistics.bca import Array
 from intrabench.statistics.cvpr25 import STEPS
 from intrabench.statistics.resample import AVERAGE, difference
 from intrabench.statistics.steps import Steps
@@ -48,7 +48,7 @@ def curve(
     shape = lines.height, points.size + 1  # the last column is beyond the grid
     place = line * shape[1] + np.searchsorted(points, effort[step])
 
-    def risen(after: Array, before: Array) -> Array:
+    def risen(after: Floats, before: Floats) -> Floats:
         """(lines, points) The sum of all increases up to each point."""
         rises = np.bincount(place, after - before, minlength=shape[0] * shape[1])
         return rises.reshape(shape).cumsum(axis=1)[:, :-1]
@@ -177,15 +177,15 @@ def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.Da
     )
 
 
-def _trapezoids(played: Steps, first: int, last: int) -> Array:
+def _trapezoids(played: Steps, first: int, last: int) -> Floats:
     """(sessions) The area under the scores of the rounds from `first` to `last`, one wide each."""
     _check_bounded(played)
     values = [played.at("round", number) for number in range(first, last + 1)]
-    area: Array = np.sum(values, axis=0) - (values[0] + values[-1]) / 2
+    area: Floats = np.sum(values, axis=0) - (values[0] + values[-1]) / 2
     return area
 
 
-def drops(played: Steps) -> Array:
+def drops(played: Steps) -> Floats:
     """(steps) The amount by which each step made the score worse, or 0."""
     gain = difference(*(merit(value, played.metric.best) for value in (played.value, played.before)))
     return np.maximum(np.round(-gain, 12), 0)  # rounded, so that 0.81 to 0.80 counts as 0.01

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from intrabench.davis.summary import Curve
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats
 from intrabench.results.current import IDENTITY
-from intrabench.statistics.bca import Array
 from intrabench.statistics.steps import Steps
 
 LINE = ("dataset", *IDENTITY)
@@ -56,7 +56,7 @@ def _curves(played: Steps, seconds: float) -> Iterator[tuple[NDArray[np.int64], 
         yield places, [Curve(time, (0.0, *row.tolist(), float(row[-1]))) for row in quality[places]]
 
 
-def _spent(played: Steps, number: int) -> Array:
+def _spent(played: Steps, number: int) -> Floats:
     """(sessions) Seconds of the model up to a round."""
     until = played.effort("round") <= number
     found = np.zeros(played.sessions.height)

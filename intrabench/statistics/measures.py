@@ -8,15 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from intrabench.mask import Bools
 from intrabench.metrics.base import Best
 from intrabench.specs.specs import build, parse, switch
 from intrabench.statistics import curves, cvpr25, davis_curves
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
-
-Bools = NDArray[np.bool_]
 
 
 class Measure(ABC):

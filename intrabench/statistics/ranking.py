@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
-from intrabench.statistics.bca import Array, percentiles, tail
+from intrabench.statistics.bca import percentiles, tail
 from intrabench.statistics.resample import AVERAGE, DRAWS, Drawn, difference, resample, with_average
 from intrabench.statistics.significance import holm, per_patient, signed_ranks
 
@@ -126,7 +127,7 @@ def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl
     )
 
 
-def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl.DataFrame, Array]:
+def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl.DataFrame, Floats]:
     """The lines, numbered by `_line`, and (patients, lines) merits: means over targets, then over cases; NaN: none."""
     each = ["dataset", "patient"]
     patients = per_patient(scored, by).drop_nulls("value")
@@ -136,7 +137,7 @@ def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl
     return lines, np.round(merit(values, best), _DIGITS)
 
 
-def paired_tests(values: Array, which: Sequence[tuple[int, int]]) -> list[tuple[int, float, float]]:
+def paired_tests(values: Floats, which: Sequence[tuple[int, int]]) -> list[tuple[int, float, float]]:
     """Of (patients, lines) merits, for each pair: how many patients have both, and `signed_rank` of the differences."""
     apart = []
     for pair in which:
@@ -146,12 +147,12 @@ def paired_tests(values: Array, which: Sequence[tuple[int, int]]) -> list[tuple[
     return [(one.size, *found) for one, found in zip(apart, signed_ranks(apart), strict=True)]
 
 
-def ranks(values: Array) -> Array:
+def ranks(values: Floats) -> Floats:
     """(draws, lines) values to ranks: 1 is the greatest, equal values share the better rank."""
     return np.stack([1.0 + (values > one[:, None]).sum(axis=1) for one in values.T], axis=1)
 
 
-def tau(values: Array, full: Array) -> float | None:
+def tau(values: Floats, full: Floats) -> float | None:
     """Mean over (draws, lines) of Kendall's tau-b with the (1, lines) values `full`; None without any untied draw."""
     agree, untied, untied_full = np.zeros((3, len(values)))
     for number in range(full.size):

@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from intrabench.mask import Floats
 from intrabench.randomness import stream
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate, per_label
-from intrabench.statistics.bca import Array, Jackknife, bca, jackknife
+from intrabench.statistics.bca import Jackknife, bca, jackknife
 
 DRAWS = 2000
 FEW = 6
@@ -36,15 +37,15 @@ class Drawn:
     """
 
     lines: pl.DataFrame
-    values: Mapping[str, Array]
+    values: Mapping[str, Floats]
     parts: Mapping[str, Jackknife]
 
-    def average(self) -> Array:
+    def average(self) -> Floats:
         """(draws, lines) Mean over data sets, NaN where one is missing."""
         return self._average
 
     @cached_property
-    def _average(self) -> Array:
+    def _average(self) -> Floats:
         if not self.values:
             return np.full((1, self.lines.height), np.nan)
         with np.errstate(invalid="ignore"):  # infinite values of both signs
@@ -109,7 +110,7 @@ def influences(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tup
 
 def _sums(
     scored: pl.DataFrame, by: Sequence[str], how: Aggregation
-) -> tuple[pl.DataFrame, dict[str, list[tuple[Array, Array]]]]:
+) -> tuple[pl.DataFrame, dict[str, list[tuple[Floats, Floats]]]]:
     """The lines, and by data set the sums and numbers of each group, as `_matrices`."""
     cells, groups = _cells(scored, by, how)
     lines = cells.select(by).unique().sort(by).with_row_index("_line")
@@ -122,7 +123,7 @@ def _sums(
     return lines.select(by), found
 
 
-def difference(a: Array, b: Array) -> Array:
+def difference(a: Floats, b: Floats) -> Floats:
     """a - b, where equal values, infinite ones too, differ by nothing."""
     return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
 
@@ -141,7 +142,7 @@ def _cells(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[p
     return values.group_by(*keys).agg(pl.col("value").sum(), pl.len().alias("count")), list(how.groups)
 
 
-def _matrices(group: pl.DataFrame, patients: int, lines: int) -> tuple[Array, Array]:
+def _matrices(group: pl.DataFrame, patients: int, lines: int) -> tuple[Floats, Floats]:
     """(patients, lines) Sums and numbers of the values of a group."""
     sums, counts = np.zeros((2, patients, lines))
     where = group["_patient"].to_numpy(), group["_line"].to_numpy()
@@ -149,7 +150,7 @@ def _matrices(group: pl.DataFrame, patients: int, lines: int) -> tuple[Array, Ar
     return sums, counts
 
 
-def drawn_weights(dataset: str, patients: int, draws: int) -> Iterator[Array]:
+def drawn_weights(dataset: str, patients: int, draws: int) -> Iterator[Floats]:
     """Blocks of (draws, patients): how often each patient was drawn."""
     random = stream("bootstrap", dataset)
     block = max(1, _BLOCK // patients)
@@ -159,7 +160,7 @@ def drawn_weights(dataset: str, patients: int, draws: int) -> Iterator[Array]:
         yield np.bincount(picked.ravel(), minlength=size * patients).reshape(size, patients).astype(float)
 
 
-def _means(weights: Array, groups: Sequence[tuple[Array, Array]]) -> Array:
+def _means(weights: Floats, groups: Sequence[tuple[Floats, Floats]]) -> Floats:
     """(draws, patients) weights to (draws, lines) means over the groups that a draw holds; NaN where it holds none."""
     total, present = np.zeros((2, len(weights), groups[0][0].shape[1]))
     some = max(1, _BLOCK // total.size)  # one large product takes a tenth of the time of many small ones
@@ -172,7 +173,7 @@ def _means(weights: Array, groups: Sequence[tuple[Array, Array]]) -> Array:
         return total / present
 
 
-def _weighted(weights: Array, sums: Array) -> Array:
+def _weighted(weights: Floats, sums: Floats) -> Floats:
     """`_product`, where an infinite value counts only in the draws that hold it."""
     finite = np.isfinite(sums)
     if finite.all():
@@ -181,6 +182,6 @@ def _weighted(weights: Array, sums: Array) -> Array:
     return _product(weights, np.where(finite, sums, 0)) + np.where(above, np.inf, 0) - np.where(below, np.inf, 0)
 
 
-def _product(weights: Array, cells: Array) -> Array:
+def _product(weights: Floats, cells: Floats) -> Floats:
     """(draws, patients) by (patients, groups, lines): the (draws, groups, lines) sums over patients."""
     return (weights @ cells.reshape(len(cells), -1)).reshape(len(weights), *cells.shape[1:])

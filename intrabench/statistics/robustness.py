@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from intrabench.errors import IntraBenchError
-from intrabench.statistics.bca import Array
+from intrabench.mask import Floats
 
 _EPSILON = 1e-9  # added to the denominator by RClicks
 
@@ -52,7 +52,7 @@ class UserNoise:
     nsr: float | None = None
 
 
-def each_target(kind: str, groups: ArrayLike, base: ArrayLike) -> dict[str, Array]:
+def each_target(kind: str, groups: ArrayLike, base: ArrayLike) -> dict[str, Floats]:
     """(instances) What each adds to the fields of `Robustness`, whose means they are; of failures (nof) sums.
 
     kind: noc, nof or anything else. nsr only of the latter; the spread of failures is not made of instances.
@@ -123,7 +123,7 @@ def user_noise(ious: Sequence[ArrayLike]) -> UserNoise:
     return UserNoise(**{name: float(values.mean()) for name, values in each_user_noise(ious).items()})
 
 
-def each_user_noise(ious: Sequence[ArrayLike]) -> dict[str, Array]:
+def each_user_noise(ious: Sequence[ArrayLike]) -> dict[str, Floats]:
     """(instances) What each adds to the fields of `UserNoise`, whose means they are.
 
     Raises:
@@ -133,7 +133,7 @@ def each_user_noise(ious: Sequence[ArrayLike]) -> dict[str, Array]:
     return {"mean": mean, "spread": spread, "nsr": 100 * _noise(mean, spread)}
 
 
-def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Array, Array]:
+def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Floats, Floats]:
     values, baseline = (
         np.where(np.isfinite(one), one, np.nan) for one in (np.asarray(groups, float), np.asarray(base, float))
     )
@@ -145,17 +145,17 @@ def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Array, Array]:
     return values, baseline
 
 
-def _halves(groups: Array) -> tuple[Array, Array]:
+def _halves(groups: Floats) -> tuple[Floats, Floats]:
     """(..., groups) The less and the more probable groups; the middle one of an odd number is in neither."""
     half = groups.shape[-1] // 2
     return groups[..., :half], groups[..., -half:]
 
 
-def _means(each: dict[str, Array]) -> Robustness:
+def _means(each: dict[str, Floats]) -> Robustness:
     return Robustness(**{name: float(values.mean()) for name, values in each.items()})
 
 
-def _moments(ious: Sequence[ArrayLike]) -> Array:
+def _moments(ious: Sequence[ArrayLike]) -> Floats:
     """(2, instances) Mean and standard deviation."""
     values = [np.asarray(one, float) for one in ious]
     if not all(one.size for one in values):
@@ -163,10 +163,10 @@ def _moments(ious: Sequence[ArrayLike]) -> Array:
     return np.array([[one.mean() for one in values], [one.std() for one in values]])
 
 
-def _noise(mean: Array, spread: Array) -> Array:
+def _noise(mean: Floats, spread: Floats) -> Floats:
     return spread / (mean + _EPSILON)
 
 
-def _percent(of: Array, reference: Array) -> Array:
+def _percent(of: Floats, reference: Floats) -> Floats:
     """The relative increase."""
     return 100 * (of - reference) / reference

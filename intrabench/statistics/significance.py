@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from intrabench.statistics.bca import Array
+from intrabench.mask import Floats
 from intrabench.statistics.resample import FEW
 
 
-def holm(p: ArrayLike) -> Array:
+def holm(p: ArrayLike) -> Floats:
     """p-values corrected for multiple tests (Holm 1979), in the given order; NaN is no test, and stays."""
     corrected = np.array(p, float)
     tests = np.flatnonzero(~np.isnan(corrected))
@@ -42,7 +42,7 @@ def signed_ranks(many: Sequence[ArrayLike]) -> list[tuple[float, float]]:
     from scipy.stats import rankdata, wilcoxon
 
     found = [(0.0, 1.0)] * len(many)
-    alike: dict[tuple[int, int], list[tuple[int, Array]]] = {}
+    alike: dict[tuple[int, int], list[tuple[int, Floats]]] = {}
     for number, differences in enumerate(many):
         given = np.asarray(differences, float)
         given = given[given != 0]

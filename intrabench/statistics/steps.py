@@ -15,8 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats
 from intrabench.specs.specs import nearest
-from intrabench.statistics.bca import Array
 from intrabench.statistics.scores import MACHINE, FailurePolicy, Scale, metric, scores, valued
 
 EFFORTS = {
@@ -40,8 +40,8 @@ class Steps:
     metric: Scale
     sessions: pl.DataFrame
     session: NDArray[np.int64]
-    value: Array
-    efforts: Mapping[str, Array]
+    value: Floats
+    efforts: Mapping[str, Floats]
 
     @property
     def first(self) -> NDArray[np.bool_]:
@@ -49,37 +49,37 @@ class Steps:
         return np.diff(self.session, prepend=-1) > 0
 
     @property
-    def before(self) -> Array:
+    def before(self) -> Floats:
         """(steps) The value up to each step."""
         return np.where(self.first, self.metric.worst, np.roll(self.value, 1))
 
-    def effort(self, against: str) -> Array:
+    def effort(self, against: str) -> Floats:
         """(steps) The effort of this name; an error suggests the nearest."""
         if against not in self.efforts:
             close = nearest(against, self.efforts)
             raise IntraBenchError(f"there is no effort {against!r}{close}; choose from {', '.join(self.efforts)}")
         return self.efforts[against]
 
-    def at(self, against: str, effort: float) -> Array:
+    def at(self, against: str, effort: float) -> Floats:
         """(sessions) The value of each session at this effort."""
         taken = np.bincount(self.session[self.effort(against) <= effort], minlength=self.sessions.height)
         last = np.searchsorted(self.session, np.arange(self.sessions.height)) + taken - 1
         return np.where(taken > 0, np.append(self.value, np.nan)[last], self.metric.worst)
 
-    def spent(self, against: str) -> Array:
+    def spent(self, against: str) -> Floats:
         """(sessions) The effort of each session at its end."""
         found = np.zeros(self.sessions.height)
         found[self.session] = self.effort(against)  # efforts rise, and the last step is written last
         return found
 
-    def reach(self, against: str, threshold: float) -> Array:
+    def reach(self, against: str, threshold: float) -> Floats:
         """(sessions) The effort of the first step with at least this value; infinite if there is none."""
         found = np.full(self.sessions.height, np.inf)
         hits = np.flatnonzero(self.value >= threshold)[::-1]
         found[self.session[hits]] = self.effort(against)[hits]  # backwards: the first step is written last
         return found
 
-    def scored(self, values: Array) -> pl.DataFrame:
+    def scored(self, values: Floats) -> pl.DataFrame:
         """`sessions` with these values; sessions without a value keep none."""
         given = pl.when(pl.col("value").is_not_null()).then(pl.Series(values))
         return self.sessions.with_columns(value=given)
@@ -100,7 +100,7 @@ def steps(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None =
     return Steps(chosen, sessions, session, value, efforts)
 
 
-def _rising(effort: Array, session: NDArray[np.int64]) -> Array:
+def _rising(effort: Floats, session: NDArray[np.int64]) -> Floats:
     """(steps) The largest effort so far in the session; the row of a failure may have less than the one before."""
     later = np.diff(session, prepend=-1) == 0
     while (falls := later & (effort < np.roll(effort, 1))).any():

@@ -12,19 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, foreign, kind
+from intrabench.mask import Floats32
 from intrabench.specs.specs import short_spec_of, spec_of
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.superpixels.partitions.relabel import connected, merged, relabelled
 from intrabench.volume import Volume
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
     """What a method is given: intensities ``(z, y, x, channel)`` from 0 to 1, one or three channels, of a volume."""
 
-    array: Floats
+    array: Floats32
     volume: Volume
 
     @property
@@ -95,7 +94,7 @@ class SliceSuperpixels(Superpixels):
     """Base of methods for pictures: a subclass writes `segment_slice`, and volumes are divided slice by slice."""
 
     @abstractmethod
-    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Labels ``(y, x)`` of one slice ``(y, x, channel)``, whole numbers from 0."""
 
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:

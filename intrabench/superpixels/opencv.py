@@ -12,8 +12,9 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats32
 from intrabench.specs.values import Iterations, Positive
-from intrabench.superpixels.base import Floats, SliceSuperpixels
+from intrabench.superpixels.base import SliceSuperpixels
 
 MSLIC = 102
 """OpenCV's number for it."""
@@ -40,7 +41,7 @@ class Seeds(SliceSuperpixels):
     bins: Annotated[int, Interval(ge=1, le=100)] = 5
     iterations: Iterations = 10
 
-    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Labels."""
         height, width, channels = image.shape
         most = int(np.log2(max(2.0, np.sqrt(height * width / segments))))  # a block of the lowest level has 2 pixels
@@ -65,7 +66,7 @@ class Lsc(SliceSuperpixels):
     ratio: Positive = 0.075
     iterations: Iterations = 10
 
-    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Labels."""
         with _one_thread():
             found = _contributed().createSuperpixelLSC(_lab(image), _edge(image, segments), self.ratio)
@@ -88,7 +89,7 @@ class Mslic(SliceSuperpixels):
     ruler: Positive = 10.0
     iterations: Iterations = 10
 
-    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Labels."""
         with _one_thread():
             found = _contributed().createSuperpixelSLIC(_lab(image), MSLIC, _edge(image, segments), self.ruler)
@@ -97,7 +98,7 @@ class Mslic(SliceSuperpixels):
         return found.getLabels()
 
 
-def _join_small(found: Any, image: Floats, segments: int) -> None:
+def _join_small(found: Any, image: Floats32, segments: int) -> None:
     """Let small pieces join neighbours."""
     if _edge(image, segments) >= LEAST_EDGE:
         found.enforceLabelConnectivity(SMALLEST)
@@ -127,17 +128,17 @@ def _contributed() -> Any:
     return cv2.ximgproc
 
 
-def _edge(image: Floats, segments: int) -> int:
+def _edge(image: Floats32, segments: int) -> int:
     """The edge of a square that is an even share of the image, in pixels."""
     return max(2, round(float(np.sqrt(image.shape[0] * image.shape[1] / segments))))
 
 
-def _bytes(image: Floats) -> NDArray[np.uint8]:
+def _bytes(image: Floats32) -> NDArray[np.uint8]:
     """8-bit intensities, colours as blue, green, red."""
     return np.ascontiguousarray((image[..., ::-1] * 255).round().astype(np.uint8))
 
 
-def _lab(image: Floats) -> NDArray[np.uint8]:
+def _lab(image: Floats32) -> NDArray[np.uint8]:
     """8-bit CIE Lab of colours, as OpenCV advises; grey as it is."""
     import cv2
 

@@ -9,8 +9,9 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.specs.values import NotNegative, Share, Smoothing, Voxels
-from intrabench.superpixels.base import Floats, Picture, SliceSuperpixels, steered
+from intrabench.superpixels.base import Picture, SliceSuperpixels, steered
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Felzenszwalb(SliceSuperpixels):
     sigma: Smoothing = 0.5
     min_size: Voxels = 20
 
-    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Connected labels."""
         from skimage.segmentation import felzenszwalb
 
@@ -64,7 +65,7 @@ class Quickshift(SliceSuperpixels):
     kernel_size: Annotated[float, Interval(ge=1, le=100)] = 3.0
     ratio: Share = 0.5
 
-    def segment_slice(self, image: Floats, segments: int) -> NDArray[Any]:
+    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Labels."""
         from skimage.segmentation import quickshift
 

@@ -16,8 +16,9 @@ from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.download import DownloadError
+from intrabench.mask import Array
 from intrabench.registry import registry
-from intrabench.volume import Array, Grid
+from intrabench.volume import Grid
 
 NAMES = ("spine_ct", "spine_mr", "brain_mni", "lung_tumour", "brain_tumour", "nsclc_gtv")
 EXPECTED: dict[tuple[str, str], tuple[tuple[int, int, int], tuple[float, float, float], str, dict[str, int]]] = {

@@ -16,9 +16,10 @@ from scipy import ndimage
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import AIR, BODY, Phantom
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Array
 from intrabench.registry import registry
 from intrabench.target import Target
-from intrabench.volume import Array, Volume
+from intrabench.volume import Volume
 
 NO_FILES: Files = None  # type: ignore[assignment]
 ORIENTATIONS = ["".join(codes) for axes in permutations(("LR", "PA", "IS")) for codes in product(*axes)]

@@ -17,8 +17,8 @@ from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.datasets.families.photo_set import PhotoSet
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Array
 from intrabench.registry import registry
-from intrabench.volume import Array
 
 RNG = np.random.default_rng(0)
 NAMES = ("grabcut", "berkeley", "davis345", "coco_mval", "tetris")

@@ -11,10 +11,10 @@ import pytest
 
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import Array, Mask
 from intrabench.prompts import Scribble
 from intrabench.target import Target
-from intrabench.volume import Array, Volume
+from intrabench.volume import Volume
 from tests.datasets.cases.made import AFFINE, given, left_over, put, some_image, some_labels
 
 

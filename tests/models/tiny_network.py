@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.parts.network_model import NetworkModel
-from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
 
@@ -52,7 +53,7 @@ class Tiny(NetworkModel, SliceModel):
         """About from -1 to 1."""
         return lambda z: volume.array[z].astype(np.float32) / 1000
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """Two channels of the slice's own size."""
         with self.computing():
             return list(self.network.image_encoder(torch.from_numpy(np.stack(images)[:, None])).numpy())

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intrabench.statistics.bca import Array
+from intrabench.mask import Floats
 from intrabench.statistics.clustered import clustered, proportion_interval
 
 
-def mean(sums: Array) -> Array:
+def mean(sums: Floats) -> Floats:
     return np.asarray(sums[..., :1] / sums[..., 1:])
 
 
-def one_way(values: Array, strata: list[str]) -> tuple[float, ...]:
+def one_way(values: Floats, strata: list[str]) -> tuple[float, ...]:
     sums = np.column_stack([values, np.ones(len(values))])
     return tuple(float(part[0]) for part in clustered(sums, strata, mean))
 

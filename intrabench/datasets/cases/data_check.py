@@ -15,9 +15,9 @@ from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import foreign, in_words, several
 from intrabench.files.temporary import temporary_folder
-from intrabench.mask import box_slices
+from intrabench.mask import Array, box_slices
 from intrabench.target import Target
-from intrabench.volume import Array, Volume, in_hounsfield, states_ct
+from intrabench.volume import Volume, in_hounsfield, states_ct
 
 TINY = 5
 """A component with fewer voxels is probably a drawing error, not anatomy."""

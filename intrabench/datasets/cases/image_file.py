@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from intrabench.files.headers import ZSTANDARD, believe, nifti
-from intrabench.volume import Array, Grid, Volume
+from intrabench.mask import Array
+from intrabench.volume import Grid, Volume
 
 IMAGE = "image.nii.zst"
 OLD_IMAGE = "image.nii.gz"

@@ -16,12 +16,12 @@ from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_fi
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_json
 from intrabench.files.headers import Arrays
-from intrabench.mask import Box, Mask
+from intrabench.mask import Array, Box, Mask
 from intrabench.prompts import Scribble
 from intrabench.specs.specs import nearest
 from intrabench.specs.values import is_a
 from intrabench.target import Target, TargetInfo
-from intrabench.volume import Array, Grid, Volume, check_intensities
+from intrabench.volume import Grid, Volume, check_intensities
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset

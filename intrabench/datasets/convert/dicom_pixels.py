@@ -12,7 +12,7 @@ from intrabench.datasets.convert.dicom_file import read_dataset, reading
 from intrabench.datasets.convert.dicom_frame import check_frame
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.headers import check_memory
-from intrabench.volume import Array
+from intrabench.mask import Array
 
 TAGS = ("SamplesPerPixel", "PhotometricInterpretation")
 """The tags that `check_grey` reads."""

@@ -18,7 +18,8 @@ from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.headers import check_memory
-from intrabench.volume import Array, Grid
+from intrabench.mask import Array
+from intrabench.volume import Grid
 
 _NEAR = 0.1
 """A point at most this fraction of a voxel off a grid counts as on the grid."""

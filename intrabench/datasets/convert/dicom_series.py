@@ -15,7 +15,8 @@ from intrabench.datasets.convert.dicom_plane import Plane
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_stack import Gaps, stack
 from intrabench.errors import IntraBenchError
-from intrabench.volume import Array, Volume, check_intensities
+from intrabench.mask import Array
+from intrabench.volume import Volume, check_intensities
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
 _FOUND = (*_IDENTITY, "SeriesDescription", "StudyInstanceUID", "PatientID", *dicom_references.KEYWORDS)

@@ -8,8 +8,8 @@ import numpy as np
 
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
-from intrabench.volume import Array, whole_numbers
+from intrabench.mask import Array, Mask
+from intrabench.volume import whole_numbers
 
 Box = tuple[slice, slice, slice]
 

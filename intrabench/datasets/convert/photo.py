@@ -15,9 +15,9 @@ import numpy as np
 
 from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, within
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import Array, Mask
 from intrabench.target import Target, targets_of
-from intrabench.volume import Array, Volume
+from intrabench.volume import Volume
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from intrabench.volume import Array
+from intrabench.mask import Array
 
 _ONE = 2048
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from intrabench.mask import Floats
+
 Integers = Sequence[int] | NDArray[np.intp]
 
 _DIGITS = 4

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
-from intrabench.volume import Array, Grid
+from intrabench.mask import Array, Mask
+from intrabench.volume import Grid
 
 Floats = NDArray[np.floating]
 Inside = NDArray[np.bool_]

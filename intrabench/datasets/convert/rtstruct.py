@@ -16,9 +16,7 @@ from intrabench.datasets.convert.polygons import filled
 from intrabench.datasets.convert.resample import canonical_mask
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, several
-from intrabench.mask import Mask
-
-Floats = NDArray[np.float64]
+from intrabench.mask import Floats, Mask
 
 _CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")
 _FLAT = 0.1

@@ -16,7 +16,8 @@ from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, broken, several
 from intrabench.files.headers import nifti, sitk_reader
-from intrabench.volume import Array, Grid
+from intrabench.mask import Array
+from intrabench.volume import Grid
 
 Affine = NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from intrabench.datasets.convert.photo_pairs import SUFFIXES
 from intrabench.datasets.convert.segments import Segment, Strokes
 from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import joined, lines_of, pixels_of, read_scribbles
-from intrabench.mask import Mask
+from intrabench.mask import Array, Mask
 from intrabench.prompts import Scribble
-from intrabench.volume import Array, Volume
+from intrabench.volume import Volume
 
 
 def read_video(frames: Path, masks: Path, scribbles: Path | None = None) -> tuple[Volume, list[Segment], Mask]:

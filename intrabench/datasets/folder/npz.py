@@ -14,8 +14,8 @@ from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.folder.layout import Loaded
 from intrabench.errors import IntraBenchError, broken
 from intrabench.files.headers import Arrays
-from intrabench.mask import Box
-from intrabench.volume import Array, Volume, check_intensities
+from intrabench.mask import Array, Box
+from intrabench.volume import Volume, check_intensities
 
 _NOTE = "the file does not state an orientation, so the array is used as it is, with the spacing as x, y, z"
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.specs.specs import spec_of
 from intrabench.target import Target
 from intrabench.volume import Volume
 
-Floats = NDArray[np.float32]
 PERCENTILES = (0.5, 99.5)
 
 
@@ -48,7 +48,7 @@ class IntensityChange(Perturbation):
     """Base of those that change intensities only; a subclass writes `change`."""
 
     @abstractmethod
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """The changed intensities ``(channel, z, y, x)``; `image` may be written into.
 
         In them 0 and 1 are the 0.5 and 99.5 percentiles of the image.

@@ -15,8 +15,9 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.datasets.perturb.base import Floats, IntensityChange, Perturbation, positive
+from intrabench.datasets.perturb.base import IntensityChange, Perturbation, positive
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats32
 
 EXTRA = "perturb"
 
@@ -32,7 +33,7 @@ class Noise(IntensityChange):
     def __post_init__(self) -> None:
         positive(sigma=self.sigma)
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Add it."""
         with _batchgenerators(rng):
             from batchgenerators.augmentations.noise_augmentations import augment_gaussian_noise
@@ -51,7 +52,7 @@ class RicianNoise(IntensityChange):
     def __post_init__(self) -> None:
         positive(sigma=self.sigma)
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Add it to the magnitude."""
         with _batchgenerators(rng):
             from batchgenerators.augmentations.noise_augmentations import augment_rician_noise
@@ -72,7 +73,7 @@ class SaltAndPepper(IntensityChange):
         if self.p > 1:
             raise ValueError("p is a share, at most 1")
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Half of them become black, half of them white."""
         hit = rng.random(image.shape[1:]) < self.p
         image[:, hit] = rng.integers(0, 2, int(hit.sum()))
@@ -91,7 +92,7 @@ class PoissonNoise(IntensityChange):
     def __post_init__(self) -> None:
         positive(counts=self.counts)
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Count photons; nothing is darker than black."""
         return rng.poisson(np.clip(image, 0, None) * self.counts) / self.counts
 
@@ -107,7 +108,7 @@ class Blur(IntensityChange):
     def __post_init__(self) -> None:
         positive(sigma=self.sigma)
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Smooth it; a picture only within its plane."""
         flat = image.shape[1] == 1
         with _batchgenerators(rng):
@@ -129,7 +130,7 @@ class Motion(IntensityChange):
     def __post_init__(self) -> None:
         positive(voxels=self.voxels)
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Average them."""
         from scipy.ndimage import uniform_filter1d
 
@@ -148,7 +149,7 @@ class Gamma(IntensityChange):
     def __post_init__(self) -> None:
         positive(gamma=self.gamma)
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Raise them."""
         with _batchgenerators(rng):
             from batchgenerators.augmentations.color_augmentations import augment_gamma
@@ -168,7 +169,7 @@ class Contrast(IntensityChange):
     def __post_init__(self) -> None:
         positive(factor=self.factor)
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Scale them."""
         with _batchgenerators(rng):
             from batchgenerators.augmentations.color_augmentations import augment_contrast
@@ -190,7 +191,7 @@ class LowResolution(IntensityChange):
         if self.zoom >= 1:
             raise ValueError("zoom is a share of the resolution, below 1")
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Resample it twice; a picture only within its plane."""
         flat = image.shape[1] == 1
         with _batchgenerators(rng):
@@ -216,7 +217,7 @@ class BiasField(IntensityChange):
         if self.strength >= 1:
             raise ValueError("strength must be below 1")
 
-    def change(self, image: Floats, rng: np.random.Generator) -> NDArray[Any]:
+    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
         """Multiply it, black stays black."""
         z, y, x = (np.linspace(-1, 1, length) if length > 1 else np.zeros(1) for length in image.shape[1:])
         field = np.asarray(np.polynomial.polynomial.polygrid3d(z, y, x, rng.normal(size=(3, 3, 3))), np.float64)

@@ -24,7 +24,7 @@ import numpy as np
 
 from intrabench.engine.executors.parent_watch import INTERRUPT, exit_with_parent, watch
 from intrabench.engine.signals import ASKING
-from intrabench.volume import Array
+from intrabench.mask import Array
 
 INHERITS = os.name == "posix"
 """Whether the system hands descriptors down; tests also try what others do."""

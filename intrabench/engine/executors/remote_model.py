@@ -20,8 +20,9 @@ from intrabench.engine.executors import ipc
 from intrabench.engine.executors.child_process import ChildProcess
 from intrabench.errors import IntraBenchError
 from intrabench.files.temporary import temporary_folder
+from intrabench.mask import Array
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Predictor, Request, Runtime
-from intrabench.volume import Array, Volume
+from intrabench.volume import Volume
 
 PATIENCE = 2
 SHARED_MEMORY = Path("/dev/shm")

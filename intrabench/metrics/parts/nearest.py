@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from intrabench.mask import Floats
+
 Voxels = NDArray[np.intp]
 """(3, n): coordinates z, y, x of n voxels."""
 Corner = tuple[int, int, int]

@@ -16,8 +16,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask, frozen
-from intrabench.metrics.parts.nearest import Floats, Nearest, Spacing, Voxels
+from intrabench.mask import Floats, Mask, frozen
+from intrabench.metrics.parts.nearest import Nearest, Spacing, Voxels
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
 MARGIN = 0.1

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from intrabench.mask import Array
 from intrabench.models.base import Request
 from intrabench.models.outside.prompted import clicks_of
 from intrabench.volume import Volume
-
-Array = NDArray[Any]
 
 
 def write_images(folder: Path, volume: Volume, places: Sequence[str], name: str) -> None:

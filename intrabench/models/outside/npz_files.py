@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intrabench.mask import Index
+from intrabench.mask import Array, Index
 from intrabench.models.base import Request
 from intrabench.models.outside.programs import deleted
 from intrabench.models.outside.prompted import boxes_of, clicks_of
 
-Array = NDArray[Any]
 Axes = tuple[bool, bool, bool]
 """Which of the axes z, y, x of our canonical arrays are turned around in the file."""
 Steps = tuple[tuple[int, ...], ...]

@@ -9,10 +9,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from intrabench.errors import foreign
+from intrabench.mask import Floats32
 from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
 from intrabench.models.parts.embedding_cache import Key
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
@@ -20,8 +18,6 @@ from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.replay import memory_of
 from intrabench.progress import encoding
 from intrabench.volume import Volume
-
-Floats = NDArray[np.float32]
 
 
 class CropModel(NetworkModel):
@@ -35,7 +31,7 @@ class CropModel(NetworkModel):
     passing: ClassVar[bool] = False
 
     @abstractmethod
-    def encode(self, crop: Floats) -> Floats:
+    def encode(self, crop: Floats32) -> Floats32:
         """The embedding of one crop, arrays of any one shape."""
 
     @abstractmethod
@@ -60,7 +56,7 @@ class OpenCrops(Predictor):
         self.prepared, self._notes = model.prepared(volume), model.notes(volume)
         self._encode_seconds = 0.0
 
-    def embedding(self, key: Key, crop: Callable[[], Floats]) -> Floats:
+    def embedding(self, key: Key, crop: Callable[[], Floats32]) -> Floats32:
         """The embedding `key`, encoded from `crop` on first use."""
         if key not in self.store:
             started, depth = time.perf_counter(), self.volume.shape[0]

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically
 from intrabench.identity.versions import version_of
+from intrabench.mask import Floats32
 from intrabench.models.base import Model, Runtime
 from intrabench.models.parts import random_weights
 from intrabench.models.weights.hashes import sha256_of_path
@@ -31,7 +32,6 @@ from intrabench.models.weights.registry import RANDOM, identity
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
 
-Floats = NDArray[np.float32]
 Key = int | str
 """The key of an embedding: the slice z, or a crop's name, which must be valid in file names."""
 
@@ -135,7 +135,7 @@ class EmbeddingCache:
         self.folder, self._quota = folder, int(quota * 1e9)
         self._allowed, self._full, self._used = 0, False, False
 
-    def read(self, key: Key) -> Floats | None:
+    def read(self, key: Key) -> Floats32 | None:
         """An embedding; None if it is not kept, or its file is damaged, which is then removed."""
         path = self._path(key)
         try:
@@ -155,7 +155,7 @@ class EmbeddingCache:
                 os.utime(self.folder)  # the last use decides what goes first
         return np.asarray(found, dtype=np.float32)
 
-    def write(self, key: Key, embedding: Floats, seconds: float) -> None:
+    def write(self, key: Key, embedding: Floats32, seconds: float) -> None:
         """Keep an embedding that took so many seconds, if there is room and that was long enough to be worth it."""
         if self._full or seconds < FILE_S + embedding.nbytes / BYTES_PER_S:
             return
@@ -195,7 +195,7 @@ class EmbeddingCache:
         return used
 
 
-def packed(embedding: Floats) -> NDArray[np.floating]:
+def packed(embedding: Floats32) -> NDArray[np.floating]:
     """The embedding in half precision if that loses not a single bit, as after computing in float16; else as it is."""
     with np.errstate(over="ignore"):
         half = embedding.astype(np.float16)

@@ -14,9 +14,9 @@ from typing import IO, TypeVar
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.mask import frozen
+from intrabench.mask import Floats32, frozen
 from intrabench.models.base import Model, Predictor
-from intrabench.models.parts.embedding_cache import EmbeddingCache, Floats, Key, cache_for
+from intrabench.models.parts.embedding_cache import EmbeddingCache, Key, cache_for
 from intrabench.volume import Volume
 
 M = TypeVar("M", bound=Model)
@@ -42,7 +42,7 @@ class EmbeddingStore:
         self.encoded = 0
         self._room = int(memory_mb * 2**20)
         self._held = 0
-        self._recent: OrderedDict[Key, Floats] = OrderedDict()
+        self._recent: OrderedDict[Key, Floats32] = OrderedDict()
         self._cache = cache
         self._spilled: IO[bytes] | None = None
         self._places: dict[Key, int] = {}  # in the file without a name, in bytes
@@ -62,7 +62,7 @@ class EmbeddingStore:
             self._remember(key, kept)
         return kept is not None
 
-    def put(self, key: Key, embedding: Floats, seconds: float = math.inf, passing: bool = False) -> None:
+    def put(self, key: Key, embedding: Floats32, seconds: float = math.inf, passing: bool = False) -> None:
         """Keep an embedding, which took so many seconds; a `passing` one only as long as the memory has room for it.
 
         Raises:
@@ -75,7 +75,7 @@ class EmbeddingStore:
             self._cache.write(key, embedding, seconds)
         self._remember(key, embedding)
 
-    def get(self, key: Key) -> Floats:
+    def get(self, key: Key) -> Floats32:
         """An embedding, from memory or from a file.
 
         Raises:
@@ -101,7 +101,7 @@ class EmbeddingStore:
             self._spilled.close()
             self._spilled = None
 
-    def _remember(self, key: Key, embedding: Floats) -> None:
+    def _remember(self, key: Key, embedding: Floats32) -> None:
         self._recent[key] = frozen(embedding)  # sessions share it
         self._held += embedding.nbytes
         while self._held > self._room and not (key in self._passing and len(self._recent) == 1):  # it is needed now
@@ -110,7 +110,7 @@ class EmbeddingStore:
             if oldest not in self._places and oldest not in self._passing:
                 self._spill(oldest, evicted)
 
-    def _spill(self, key: Key, embedding: Floats) -> None:
+    def _spill(self, key: Key, embedding: Floats32) -> None:
         try:
             if self._spilled is None:
                 self._spilled = tempfile.TemporaryFile()  # noqa: SIM115
@@ -124,8 +124,8 @@ class EmbeddingStore:
             ) from error
         self._places[key] = place
 
-    def _read(self, key: Key) -> Floats:
+    def _read(self, key: Key) -> Floats32:
         assert self._spilled is not None
         self._spilled.seek(self._places[key])
-        embedding: Floats = np.load(self._spilled, allow_pickle=False)
+        embedding: Floats32 = np.load(self._spilled, allow_pickle=False)
         return embedding

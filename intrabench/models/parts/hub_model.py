@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats32
 from intrabench.models.networks.hf_families import FAMILIES, Family
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.weights.hub import Repository
 from intrabench.specs.specs import Reach, switch
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(eq=False)
@@ -111,11 +110,11 @@ class HubModel(NetworkModel):
 
         return hf.side_of(self.processor, self._folder)
 
-    def pixels(self, image: NDArray[Any]) -> Floats:
+    def pixels(self, image: NDArray[Any]) -> Floats32:
         """An 8-bit image ``(y, x)`` or ``(y, x, 3)`` as the network takes it, ``(3, side, side)``."""
         colours = np.repeat(image[..., None], 3, axis=2) if image.ndim == 2 else np.array(image)
         prepared = self.processor(images=colours, input_data_format="channels_last", return_tensors="pt")
-        pixels: Floats = prepared["pixel_values"][0].numpy()
+        pixels: Floats32 = prepared["pixel_values"][0].numpy()
         return pixels
 
     @property

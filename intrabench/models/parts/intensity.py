@@ -6,14 +6,14 @@ Every policy picks a low and a high value; the slice is clipped to them and mapp
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Array
 from intrabench.volume import Volume, states_ct
 
-Array = NDArray[Any]
 Intensity = Literal["slice", "slice_positive", "volume", "volume_positive", "ct_soft", "modality", "none"]
 """slice: the 0.5 and 99.5 percentiles of the slice's own voxels. volume: those of all voxels of the volume. _positive:
 of those above zero. ct_soft: the soft-tissue CT window, level 40 and width 400 HU. modality: for CT that window (or

@@ -13,12 +13,10 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, box_slices, grow
+from intrabench.mask import Bools, Box, Floats, Mask, box_slices, grow
 from intrabench.models.base import Request
 
-Array = NDArray[np.float64]
 Labels = NDArray[np.int8]
-Bools = NDArray[np.bool_]
 Spacing = tuple[float, float, float]
 SeedRadius = Annotated[float, Interval(ge=0, le=100)]
 """Millimetres around a point that certainly belong to it; each is a ball of voxels."""
@@ -126,7 +124,7 @@ class Frame:
             seeds[tuple(cell)] = label
         return seeds
 
-    def boxes(self, blocks: NDArray[np.int64]) -> tuple[Bools, Array]:
+    def boxes(self, blocks: NDArray[np.int64]) -> tuple[Bools, Floats]:
         """Cells within blocks, and there ``1 - rho**2``: 1 in the centre, 0 on the inscribed ellipsoid or ellipse."""
         room, level = np.zeros(self.cells, dtype=bool), np.full(self.cells, -np.inf)
         for block in blocks:
@@ -166,7 +164,7 @@ class Frame:
                 rows[-1] = False
         return room
 
-    def distance_mm(self, where: Bools) -> Array:
+    def distance_mm(self, where: Bools) -> Floats:
         """Distance of every cell to the nearest true one; infinite if there is none."""
         from scipy import ndimage
 
@@ -174,7 +172,7 @@ class Frame:
             return np.full(self.cells, np.inf)
         return np.asarray(ndimage.distance_transform_edt(~where, sampling=self.step_mm), dtype=np.float64)
 
-    def ball(self, cell: NDArray[np.intp], radius_mm: float) -> tuple[tuple[slice, ...], Array]:
+    def ball(self, cell: NDArray[np.intp], radius_mm: float) -> tuple[tuple[slice, ...], Floats]:
         """Where the bounding block of a ball around a cell lies, and the distances within it to that cell."""
         where, squared = [], np.zeros((1, 1, 1))
         for axis, (centre, step) in enumerate(zip(cell, self.step_mm, strict=True)):
@@ -189,7 +187,7 @@ class Frame:
         z, y, x = self.factor
         return mask.crop(self.box)[::z, ::y, ::x]
 
-    def image(self, array: NDArray[np.generic]) -> Array:
+    def image(self, array: NDArray[np.generic]) -> Floats:
         """The mean intensity of each cell; of several channels, their mean."""
         crop = array[box_slices(self.box)]
         means = np.asarray(crop.mean(axis=3) if crop.ndim == 4 else crop, dtype=np.float64)
@@ -200,7 +198,7 @@ class Frame:
                 means = np.add.reduceat(means, first, axis=axis) / size
         return means
 
-    def refine(self, cells: Array) -> Array:
+    def refine(self, cells: Floats) -> Floats:
         """Values of cells as values of voxels, linear between the centres of cells."""
         for axis, factor in enumerate(self.factor):
             if factor > 1:

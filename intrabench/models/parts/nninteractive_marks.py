@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from intrabench.prompts import Ints, Prompts
+from intrabench.mask import Array
+from intrabench.prompts import Prompts
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ def marks(prompts: Prompts, shape: Sequence[int], thickness: Sequence[int]) -> l
     return [found[n] for n in order]
 
 
-def _bbox(low: Ints | list[int], high: Ints | list[int], shape: Sequence[int]) -> list[list[int]]:
+def _bbox(low: Array | list[int], high: Array | list[int], shape: Sequence[int]) -> list[list[int]]:
     bbox = [[int(first), int(stop)] for first, stop in zip(low, high, strict=True)]
     if any(not 0 <= first < stop <= size for (first, stop), size in zip(bbox, shape, strict=True)):
         where = " x ".join(f"[{first}, {stop})" for first, stop in bbox)
@@ -77,13 +78,13 @@ def _bbox(low: Ints | list[int], high: Ints | list[int], shape: Sequence[int]) -
     return bbox
 
 
-def _extent(points: Ints, shape: Sequence[int]) -> list[list[int]]:
+def _extent(points: Array, shape: Sequence[int]) -> list[list[int]]:
     if len(points) == 0:
         raise ValueError("a scribble or lasso has no points")
     return _bbox(points.min(axis=0), points.max(axis=0) + 1, shape)
 
 
-def _lasso(points: Ints, label: int, shape: Sequence[int]) -> Mark:
+def _lasso(points: Array, label: int, shape: Sequence[int]) -> Mark:
     """A lasso, filled; its outline belongs to it."""
     bbox = _extent(points, shape)
     (z, z1), (y, y1), (x, x1) = bbox
@@ -95,7 +96,7 @@ def _lasso(points: Ints, label: int, shape: Sequence[int]) -> Mark:
     return Mark("lasso", label, bbox, np.array(picture, dtype=np.uint8)[None])
 
 
-def _scribble(points: Ints, label: int, shape: Sequence[int], thickness: Sequence[int]) -> Mark:
+def _scribble(points: Array, label: int, shape: Sequence[int], thickness: Sequence[int]) -> Mark:
     """A stroke drawn with a round brush in its own plane, as the authors' viewer plugin does; axial if it has none."""
     _extent(points, shape)
     normal = next((axis for axis in range(3) if np.ptp(points[:, axis]) == 0), 0)

@@ -8,11 +8,11 @@ what it does. Left out are three more ways to take points of a line that the scr
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from intrabench.mask import Array
 from intrabench.prompts import Prompts
 
 Line = Literal["points", "box"]
@@ -22,8 +22,6 @@ its middle that is as wide as the line is long (``propagate_with_box``)."""
 POINTS = 5
 SEED = 2024
 """Of the script's random numbers, which here begin anew with each line: it gives its first line the same points."""
-
-Ints = NDArray[Any]
 
 
 def without_strokes(prompts: Prompts, line: Line, shape: tuple[int, int]) -> Prompts:
@@ -46,14 +44,14 @@ def without_strokes(prompts: Prompts, line: Line, shape: tuple[int, int]) -> Pro
     return replace(prompts, points=np.vstack(points), boxes2d=np.vstack(boxes), scribbles=(), clicked=None, drawn=None)
 
 
-def _some_of(pixels: Ints) -> Ints:
+def _some_of(pixels: Array) -> Array:
     """At most `POINTS` of the pixels, rows ``y, x``."""
     random = np.random.RandomState(SEED)
-    chosen: Ints = pixels[random.choice(len(pixels), min(POINTS, len(pixels)), replace=False)]
+    chosen: Array = pixels[random.choice(len(pixels), min(POINTS, len(pixels)), replace=False)]
     return chosen
 
 
-def _square(pixels: Ints, shape: tuple[int, int]) -> tuple[int, int, int, int] | None:
+def _square(pixels: Array, shape: tuple[int, int]) -> tuple[int, int, int, int] | None:
     """The corners ``y0, x0, y1, x1`` of the square, kept within the slice; None if it has no area."""
     first, last = pixels[0], pixels[-1]
     y, x = ((first + last) // 2).tolist()

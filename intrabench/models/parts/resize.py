@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Floats = NDArray[np.float32]
+from intrabench.mask import Array, Floats32
+
 Resize = Literal[
     "longest",
     "longest_area",
@@ -35,7 +34,7 @@ class Frame:
     shape: tuple[int, int]
     inner: tuple[int, int]
 
-    def coordinates(self, yx: Array) -> Floats:
+    def coordinates(self, yx: Array) -> Floats32:
         """Coordinates of the slice, rows ``y, x``, in the square."""
         scale = np.array(self.inner) / np.array(self.shape)
         return np.asarray(yx * scale, dtype=np.float32)
@@ -49,14 +48,14 @@ def frame(policy: Resize, shape: tuple[int, int], side: int) -> Frame:
     return Frame(shape, (max(1, int(shape[0] * scale + 0.5)), max(1, int(shape[1] * scale + 0.5))))
 
 
-def fit(image: Array, policy: Resize, side: int) -> Floats:
+def fit(image: Array, policy: Resize, side: int) -> Floats32:
     """A slice ``(y, x)`` or ``(y, x, 3)`` as ``(channel, y, x)`` of 1 or 3 channels, resized but not yet padded."""
     inner = frame(policy, (image.shape[0], image.shape[1]), side).inner
     channels = image[None] if image.ndim == 2 else np.moveaxis(image, -1, 0)
     return np.stack([_METHODS[policy](channel, inner) for channel in channels]).astype(np.float32)
 
 
-def pad(image: Floats, side: int) -> Floats:
+def pad(image: Floats32, side: int) -> Floats32:
     """``(channel, y, x)`` with zeros behind, ``(3, side, side)``; one channel becomes three."""
     square = np.zeros((3, side, side), dtype=np.float32)
     square[:, : image.shape[1], : image.shape[2]] = image

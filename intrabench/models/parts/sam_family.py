@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.mask import Floats32
 from intrabench.models.networks.sam import decode
 from intrabench.models.parts import resize
 from intrabench.models.parts.batching import room_for
 from intrabench.models.parts.intensity import slice_images
 from intrabench.models.parts.network_model import NetworkModel
 from intrabench.models.parts.recipe import Fractions, WithRecipe
-from intrabench.models.parts.slice_model import Floats, SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         images = slice_images(volume, self.recipe.intensity)
         return lambda z: whole_numbers(images(z), self.recipe.fractions)
 
-    def resized(self, image: NDArray[Any]) -> Floats:
+    def resized(self, image: NDArray[Any]) -> Floats32:
         """A slice in the size of the network, not yet padded, ``(channel, y, x)``."""
         return resize.fit(image, self.recipe.resize, self.side)
 
-    def prepare(self, image: NDArray[Any]) -> Floats:
+    def prepare(self, image: NDArray[Any]) -> Floats32:
         """A slice of values from 0 to 255 as the network takes it, ``(3, side, side)``."""
         resized = self.resized(image)
         if self.scaling == "imagenet":
@@ -64,13 +65,13 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
             scaled = (resized - low) / max(high - low, np.float32(1e-8))
         return resize.pad(scaled, self.side)
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """Slices to embeddings, ``(256, side / 16, side / 16)`` in SAM."""
         import torch
 
         batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
         with self.computing():
-            embeddings: Floats = self.network.image_encoder(batch.to(self.runtime.device)).float().cpu().numpy()
+            embeddings: Floats32 = self.network.image_encoder(batch.to(self.runtime.device)).float().cpu().numpy()
         return list(embeddings)
 
     def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
@@ -108,7 +109,7 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         height, width = (round(n * low.shape[1] / self.side) for n in frame.inner)
         return low[:, :height, :width]
 
-    def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats:
+    def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats32:
         """Rows ``y, x`` of a slice as rows x, y of the network's square."""
         return frame.coordinates(yx)[:, ::-1]
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Interval
 
-from intrabench.mask import Mask
+from intrabench.mask import Bools, Floats, Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import Array, Bools, Frame, Hints, Labels, SeedRadius
+from intrabench.models.parts.neighbourhood import Frame, Hints, Labels, SeedRadius
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Millimetres, Voxels
@@ -40,7 +40,7 @@ class SeededModel(VolumeModel):
     derived: Derived = switch("none")
 
     @abstractmethod
-    def divide(self, frame: Frame, image: Array, seeds: Labels) -> Bools:
+    def divide(self, frame: Frame, image: Floats, seeds: Labels) -> Bools:
         """The target's cells. seeds: `TARGET`, `BACKGROUND` or `UNKNOWN` for each cell, with some target."""
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:

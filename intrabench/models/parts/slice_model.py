@@ -14,17 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, kind
-from intrabench.mask import Mask, Region, plain
+from intrabench.mask import Array, Floats32, Mask, Region, plain
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.parts.batching import Outcome, batched
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.progress import encoding
-from intrabench.prompts import Ints
 from intrabench.volume import Volume
 
-Floats = NDArray[np.float32]
 Box2D = tuple[int, int, int, int]
 """Half-open, in pixels of the slice: ``y0, x0, y1, x1``."""
 Logits = dict[int, NDArray[np.float16]]
@@ -40,11 +38,11 @@ class SliceItem:
     previous: the slice's own last logits for this request, or None. scores: whether the result needs `scores`.
     """
 
-    embedding: Floats
+    embedding: Floats32
     shape: tuple[int, int]
-    points: Ints
+    points: Array
     box: Box2D | None
-    previous: Floats | None = None
+    previous: Floats32 | None = None
     scores: bool = False
 
 
@@ -56,8 +54,8 @@ class SliceResult:
     """
 
     mask: NDArray[np.bool_]
-    logits: Floats | None = None
-    scores: Floats | None = None
+    logits: Floats32 | None = None
+    scores: Floats32 | None = None
 
 
 class SliceModel(Model):
@@ -105,7 +103,7 @@ class SliceModel(Model):
         """The function from z to what the network sees of that slice; called once for each opened image."""
 
     @abstractmethod
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats]:
+    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
         """One embedding for each slice, arrays of any one shape."""
 
     @abstractmethod
@@ -258,7 +256,7 @@ class OpenSlices(Predictor):
         return constant if wanted == "fixed" else int(wanted), True
 
 
-def _by_slice(rows: Ints) -> dict[int, Ints]:
+def _by_slice(rows: Array) -> dict[int, Array]:
     """Rows ``z, ...`` by their slice, without z; those of one slice stay in their order."""
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     slices, first = np.unique(rows[:, 0], return_index=True)
@@ -273,7 +271,7 @@ def _free(request: Request) -> bool:
     return not request.turns[-1].actions
 
 
-def clipped(box: Ints, size: Sequence[int], z: int) -> Box2D:
+def clipped(box: Array, size: Sequence[int], z: int) -> Box2D:
     """The part of a box inside a slice of `size` ``(y, x)``, at least one pixel.
 
     Raises:
@@ -293,7 +291,7 @@ class _Job:
 
     work: _Work
     z: int
-    points: Ints
+    points: Array
     box: Box2D | None
 
 
@@ -306,7 +304,7 @@ class _Decoded:
 
     mask: Mask
     logits: NDArray[np.float16] | None
-    scores: tuple[Mask, Floats] | None
+    scores: tuple[Mask, Floats32] | None
 
 
 def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Decoded]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from intrabench.models.parts.neighbourhood import Array, Bools
+from intrabench.mask import Bools, Floats
 
 BINS = 64
 
 
-def normalised(image: Array) -> Array:
+def normalised(image: Floats) -> Floats:
     """Intensities from the 1st to the 99th percentile as 0 to 1, so that CT and MR mean the same; constant: 0."""
     low, high = np.percentile(image, [1, 99])
     if high <= low:
@@ -17,7 +17,7 @@ def normalised(image: Array) -> Array:
     return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
 
 
-def log_ratio(image: Array, chance: Array, known: Bools | None = None) -> Array:
+def log_ratio(image: Floats, chance: Floats, known: Bools | None = None) -> Floats:
     """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
 
     chance: the weights with which cells count as target; the rest is background. known: only these cells count.

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask
+from intrabench.mask import Floats32, Mask
 from intrabench.models.base import Answer, Request
 from intrabench.models.parts import resize
-from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.intensity import slice_images
 from intrabench.models.parts.points import as_points
 from intrabench.models.parts.sam_family import bilinear
@@ -57,7 +57,7 @@ class VideoModel(CropModel):
         """The network as one that follows an object, `intrabench.models.networks.tracks.Tracks`."""
 
     @abstractmethod
-    def frame(self, image: NDArray[np.uint8]) -> Floats:
+    def frame(self, image: NDArray[np.uint8]) -> Floats32:
         """An 8-bit slice as the network takes it, ``(3, side, side)``."""
 
     def settings(self, shape: tuple[int, int]) -> dict[str, Any]:
@@ -108,12 +108,12 @@ class VideoModel(CropModel):
         update = self.kept(Mask.union(masks))
         return Answer(update, memory=past, scores=scores.within(update.box))
 
-    def _logits(self, logits: torch.Tensor, shape: tuple[int, int]) -> Floats:
+    def _logits(self, logits: torch.Tensor, shape: tuple[int, int]) -> Floats32:
         """A slice ``(1, y, x)`` in its own size, without holes."""
         from intrabench.models.networks.sam2_video import fill_holes
 
         filled = fill_holes(self.finite(logits), self.fill_holes).to(self.runtime.device)
-        found: Floats = bilinear(filled, shape).cpu().numpy()
+        found: Floats32 = bilinear(filled, shape).cpu().numpy()
         return found
 
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from intrabench.mask import Floats
 from intrabench.people.calibrating.measured import Measured, measured
 from intrabench.people.places import depth_mm, edges
 from intrabench.people.playback import Played
 from intrabench.prompts import Prompts
-from intrabench.statistics.bca import Array
 from intrabench.statistics.clustered import clustered, proportion_interval
 
 SLIP = 2.0
@@ -32,8 +32,8 @@ class Hits:
     """
 
     rater: list[str] = field(default_factory=list)
-    edges: list[Array] = field(default_factory=list)
-    clicks: list[Array] = field(default_factory=list)
+    edges: list[Floats] = field(default_factory=list)
+    clicks: list[Floats] = field(default_factory=list)
     beside: int = 0
 
 
@@ -63,13 +63,13 @@ def fitted(found: Hits) -> dict[str, Measured]:
     return {"jitter_mm": jitter, "miss_rate": _misses(found, SLIP * np.nan_to_num(jitter.value)), "box_slack": slack}
 
 
-def _clicks(played: Played, prompts: Prompts) -> Array:
+def _clicks(played: Played, prompts: Prompts) -> Floats:
     points = prompts.clicked_points
     points = points[~played.target.ignore.contains(points[:, :3])]
     return np.column_stack([depth_mm(played.target.mask, points[:, :3], played.target.spacing_mm), points[:, 3]])
 
 
-def _sums(edges: Array) -> Array:
+def _sums(edges: Floats) -> Floats:
     """(n, 3) edges to the five sums of `_slack_and_jitter`."""
     outwards, size, spacing = edges.T
     return np.array(
@@ -77,7 +77,7 @@ def _sums(edges: Array) -> Array:
     )
 
 
-def _slack_and_jitter(sums: Array) -> Array:
+def _slack_and_jitter(sums: Floats) -> Floats:
     """(..., 5) sums to (..., 2): the slope through the origin, and the scatter about it without that of rounding."""
     product, squares, scatter, count, rounding = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -100,6 +100,6 @@ def _misses(found: Hits, slip_mm: float) -> Measured:
     return Measured(one.value, min(one.low, low), max(one.high, high), count, one.sessions) if one.low >= 0 else one
 
 
-def _share(sums: Array) -> Array:
+def _share(sums: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(sums[..., :1] / sums[..., 1:])

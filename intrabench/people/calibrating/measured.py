@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from intrabench.statistics.bca import Array
+from intrabench.mask import Floats
 from intrabench.statistics.resample import FEW
 
 LEAST = 30
@@ -29,7 +29,7 @@ class Measured:
         return self.n >= LEAST and self.sessions >= FEW
 
 
-def measured(found: Sequence[Array], n: int, sessions: int) -> list[Measured]:
+def measured(found: Sequence[Floats], n: int, sessions: int) -> list[Measured]:
     """Of the values and both ends that `clustered` gives."""
     ends = zip(*(part.tolist() for part in found), strict=True)
     return [Measured(value, low, high, n, sessions) for value, low, high in ends]

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 
 from intrabench.effort import kinds
+from intrabench.mask import Floats
 from intrabench.people.calibrating.measured import Measured, measured
-from intrabench.statistics.bca import Array
 from intrabench.statistics.clustered import clustered
 
 APART = 10
@@ -67,13 +67,13 @@ def _of_kind(kind: str, actions: pl.DataFrame) -> Seconds:
     return Seconds(kind, numbers[0], numbers[1] if apart else None)
 
 
-def _mean(sums: Array) -> Array:
+def _mean(sums: Floats) -> Floats:
     """(..., 5) sums to (..., 1): the mean seconds of an action."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(sums[..., 3:4] / sums[..., 0:1])
 
 
-def _both(sums: Array) -> Array:
+def _both(sums: Floats) -> Floats:
     """(..., 5) sums to (..., 2): `each` and `once`, by least squares without negative numbers."""
     n, turns, inverse, total, per = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -15,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.skeleton import longest_path, trees
-from intrabench.mask import Index, Mask
+from intrabench.mask import Bools, Index, Ints, Mask
 from intrabench.play.gestures import LONGEST, Gesture
 from intrabench.play.validate import Refused
 from intrabench.specs.values import is_a
 
-Bools = NDArray[np.bool_]
-Ints = NDArray[np.int64]
 Kind = Literal["point", "bbox", "scribble", "lasso"]
 PAINTED, PIECES, BOX = 100_000, 1000, 2**26
 """The voxels that a stroke may cover, its further parts and the holes in each plane, in all, and the voxels of its

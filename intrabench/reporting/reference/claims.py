@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats
 from intrabench.protocols.intrabench_paper import MODELS
 from intrabench.protocols.presets import PRESETS
 from intrabench.registry import registry
@@ -20,7 +21,7 @@ from intrabench.reporting.reference import paper_number, reference
 from intrabench.results import labels
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, fewest_patients
-from intrabench.statistics.bca import Array, spread
+from intrabench.statistics.bca import spread
 from intrabench.statistics.claims import false_claim_of_scores
 from intrabench.statistics.resample import FEW, influences
 from intrabench.statistics.scores import FailurePolicy, scores
@@ -134,7 +135,7 @@ def _measured(rows: pl.DataFrame, round: int, how: Aggregation, policy: FailureP
     return found.with_columns(round=pl.lit(round, pl.Int64))
 
 
-def _false(both: pl.DataFrame, correlation: float) -> Array:
+def _false(both: pl.DataFrame, correlation: float) -> Floats:
     """The probabilities under one assumed correlation; NaN for few patients."""
     sd, patients = both["sd"].to_numpy(), both["patients"].to_numpy()
     found = false_claim_of_scores(both["difference"].to_numpy(), sd, sd, correlation, patients)

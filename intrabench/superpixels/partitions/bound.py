@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Mask, box_slices
+from intrabench.mask import Ints, Mask, box_slices
 from intrabench.superpixels.partitions.partition import Partition
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

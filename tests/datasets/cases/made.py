@@ -10,8 +10,9 @@ import nibabel as nib
 import numpy as np
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.mask import Array
 from intrabench.target import Target, targets_of
-from intrabench.volume import Array, Volume, read_image, read_labels
+from intrabench.volume import Volume, read_image, read_labels
 
 AFFINE = np.array([[0, 0.04, -1.2, 40], [-0.5, 0, 0, 12.3], [0, 0.6, 0.08, -9], [0, 0, 0, 1.0]])
 

@@ -27,7 +27,8 @@ from intrabench.datasets.cases import store
 from intrabench.datasets.cases.image_file import HEADER, IMAGE, OLD_IMAGE, read_image_file, write_image_file
 from intrabench.datasets.phantom import Phantom
 from intrabench.errors import IntraBenchError
-from intrabench.volume import Array, Grid, Volume
+from intrabench.mask import Array
+from intrabench.volume import Grid, Volume
 
 CODES = ["".join(codes) for axes in itertools.permutations(["LR", "PA", "IS"]) for codes in itertools.product(*axes)]
 TYPES = ["uint8", "int8", "int16", "uint16", "int32", "uint32", "float32"]

@@ -14,7 +14,8 @@ from intrabench.datasets.convert.photo import IGNORED, Coding, photo_case, photo
 from intrabench.datasets.convert.photo_pairs import paired
 from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, within
 from intrabench.errors import IntraBenchError
-from intrabench.volume import Array, Volume
+from intrabench.mask import Array
+from intrabench.volume import Volume
 
 DAVIS = Path(__file__).parents[4] / "shared" / "data" / "natural"
 """Frames and masks of DAVIS: davis_SEQUENCE_NUMBER.jpg and .png. They may not be handed on."""

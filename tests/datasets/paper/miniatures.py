@@ -16,8 +16,8 @@ import zstandard
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
+from intrabench.mask import Array
 from intrabench.registry import registry
-from intrabench.volume import Array
 from tests.datasets.convert.dicom_files import uid, write_ct
 
 Spacing = tuple[float, float, float]

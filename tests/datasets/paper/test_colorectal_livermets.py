@@ -9,7 +9,7 @@ import numpy as np
 import pydicom
 import pytest
 
-from intrabench.volume import Array
+from intrabench.mask import Array
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import change, write_seg
 from tests.datasets.paper.conftest import Commons, Count

@@ -11,7 +11,7 @@ import pytest
 
 from intrabench.datasets import hanseg
 from intrabench.datasets.cases import store
-from intrabench.volume import Array
+from intrabench.mask import Array
 from tests.conftest import Said
 from tests.datasets.paper.conftest import Publish
 from tests.datasets.paper.miniatures import check, check_file, itk, made, packed, stored

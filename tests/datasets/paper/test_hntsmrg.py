@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from intrabench.datasets import hntsmrg
-from intrabench.volume import Array
+from intrabench.mask import Array
 from tests.conftest import Said
 from tests.datasets.paper.conftest import Count, Publish
 from tests.datasets.paper.miniatures import box, check, check_file, laid_out, made, nifti, noise, packed

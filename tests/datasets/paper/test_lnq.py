@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intrabench.volume import Array
+from intrabench.mask import Array
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import uid, write_seg
 from tests.datasets.paper.conftest import Commons, Count

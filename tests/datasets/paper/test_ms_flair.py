@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from intrabench.datasets import ms_flair
-from intrabench.volume import Array
+from intrabench.mask import Array
 from tests.conftest import Said
 from tests.datasets.paper.conftest import Publish
 from tests.datasets.paper.miniatures import box, check, check_file, laid_out, nifti, noise, packed

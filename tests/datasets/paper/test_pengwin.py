@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from intrabench.datasets import pengwin
-from intrabench.volume import Array
+from intrabench.mask import Array
 from tests.conftest import Said
 from tests.datasets.paper.conftest import Publish
 from tests.datasets.paper.miniatures import box, check, check_file, itk, laid_out, made, noise, packed

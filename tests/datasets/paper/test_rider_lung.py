@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from intrabench.mask import Array
 from intrabench.registry import registry
-from intrabench.volume import Array
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import uid, write_rtstruct
 from tests.datasets.paper.conftest import Commons, Count

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from intrabench.mask import Mask
+from intrabench.mask import Floats32, Mask
 from intrabench.models.base import Answer, Failure, Model, Request, Runtime
 from intrabench.models.parts import embedding_cache
-from intrabench.models.parts.crop_model import CropModel, Floats, OpenCrops
+from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.progress import Phase, listen
 from intrabench.prompts import Prompts, boxes
 from intrabench.turns import Turn
@@ -41,7 +41,7 @@ class Crops(CropModel):
         """A network that does nothing."""
         return torch.nn.Identity()
 
-    def encode(self, crop: Floats) -> Floats:
+    def encode(self, crop: Floats32) -> Floats32:
         """The crop; the first slice, which begins with 0, fails."""
         if crop.flat[0] == 0:
             raise ValueError("no")
