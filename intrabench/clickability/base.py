@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Bools as Bools  # for classes of workspaces, too
+from intrabench.specs.component import Component
 
 Image = NDArray[np.uint8] | None
 Floats = NDArray[np.floating]
 Spacing = Sequence[float]
 
 
-class Clickability(ABC):
+class Clickability(Component):
     """A subclass is a dataclass with a `name`, its parameters, and `probability`.
 
     `version` changes whenever the same error could get other probabilities.
@@ -24,8 +25,7 @@ class Clickability(ABC):
     gets only the neighbourhood of the error, in a slice or in the volume.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version = "1"
     looks: ClassVar[bool] = False
 
     @property

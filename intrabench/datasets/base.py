@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -18,6 +18,7 @@ from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import DownloadError, Progress
 from intrabench.files.names import check_utf8
 from intrabench.specs import specs
+from intrabench.specs.component import Component
 from intrabench.target import Target, TargetInfo
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
@@ -113,7 +114,7 @@ class Files:
 
 
 @dataclass(frozen=True)
-class Dataset(ABC):
+class Dataset(Component):
     """Base of all data sets. A subclass is a frozen dataclass whose fields are its parameters.
 
     `version` changes whenever the data or their conversion do. A data set of one's own is this much::
@@ -138,8 +139,6 @@ class Dataset(ABC):
                 return volume, targets_of(read_labels(labels, volume.grid), names, case, volume.spacing_mm)
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str]
     card: ClassVar[DatasetCard]
     extra: ClassVar[str] = ""
     """The extra that conversion needs: ``pip install 'intrabench[EXTRA]'``."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 from intrabench.identity.versions import version_of
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.specs.specs import short_spec_of, spec_of
+from intrabench.specs.component import Component
+from intrabench.specs.specs import short_spec_of
 
 Need = Literal["mask", "surface", "spacing", "image"]
 Best = Literal["high", "low", "zero"]
@@ -20,7 +21,7 @@ SLACK = 1e-6
 
 
 @dataclass(frozen=True)
-class Metric(ABC):
+class Metric(Component):
     """Base of all metrics. A subclass is a frozen dataclass with a `name`, its parameters, and `measure`.
 
     version: changes whenever the same masks give a different number. title, unit: for the headings of tables; "" means
@@ -30,8 +31,7 @@ class Metric(ABC):
     provided only if a metric needs it. default_column: its column with default parameters, if that is not its name.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version = "1"
     title: ClassVar[str] = ""
     unit: ClassVar[str] = ""
     best: ClassVar[Best] = "high"
@@ -43,11 +43,6 @@ class Metric(ABC):
     @abstractmethod
     def measure(self, pair: MaskPair) -> float | None:
         """The value of the answer; None if the metric is undefined."""
-
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter."""
-        return spec_of(self)
 
     @cached_property
     def column(self) -> str:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from intrabench.errors import WrongType, foreign, in_words, kind, passes, traced
 from intrabench.mask import Box, Index, Mask, Region
 from intrabench.prompts import Abilities, Derived, PromptKind
-from intrabench.specs.specs import short_spec_of, spec_of
+from intrabench.specs.component import Component
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.turns import Turn, counting
 from intrabench.volume import Volume
@@ -166,7 +166,7 @@ class Predictor(ABC):
         raise NotImplementedError
 
 
-class Model(ABC):
+class Model(Component):
     """Base of all models. A subclass is a dataclass with a `name`, accepted prompts, its parameters, and `open`.
 
     `version` changes whenever the same prompts could get another answer. `requires` lists the modules of the extra
@@ -180,8 +180,7 @@ class Model(ABC):
     `Request.names`.
     """
 
-    name: ClassVar[str]
-    version: str = "1"
+    version = "1"
     dims: ClassVar[int] = 3
     accepts: ClassVar[frozenset[PromptKind]]
     extra: str | None = None
@@ -197,16 +196,6 @@ class Model(ABC):
     takes_mask: ClassVar[bool] = False
     reads_names: bool = False
     runtime: Runtime = Runtime()
-
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter; keys are made from it."""
-        return spec_of(self)
-
-    @property
-    def short_spec(self) -> str:
-        """``name:key=value,...`` with only the parameters that differ from their defaults, for people to read."""
-        return short_spec_of(self)
 
     @property
     def weights(self) -> str | None:
@@ -249,14 +238,14 @@ class Model(ABC):
         """
         return ()
 
-    def check_runnable(self) -> None:  # noqa: B027
+    def check_runnable(self) -> None:
         """Refuse parameters with which it cannot run; called before a run is planned.
 
         Raises:
             IntraBenchError: the sentence.
         """
 
-    def load(self) -> None:  # noqa: B027
+    def load(self) -> None:
         """Load the weights now instead of with the first image; refuses a file that does not fit."""
 
     def unload(self) -> None:

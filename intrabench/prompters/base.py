@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -15,7 +15,8 @@ from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Mask
 from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users
 from intrabench.prompts import Prompts
-from intrabench.specs.specs import spec_of, switch
+from intrabench.specs.component import Component
+from intrabench.specs.specs import switch
 from intrabench.target import Target
 from intrabench.turns import Action, Turn
 
@@ -24,7 +25,7 @@ class CannotCorrect(IntraBenchError):
     """A correction fails as its rule wants it. The round before stays valid, also if it is the last one."""
 
 
-class Prompter(ABC):
+class Prompter(Component):
     """Base of all strategies. A subclass is a frozen dataclass with a `name`, its parameters, and `interact`.
 
     `version` changes whenever the same mask could get other turns. `computes`: it runs a network. `propagates` says
@@ -33,8 +34,7 @@ class Prompter(ABC):
     `corrects`: it may go on after its first round.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version = "1"
     computes: ClassVar[bool] = False
     propagates: bool = False
     empty_targets: bool = False
@@ -57,11 +57,6 @@ class Prompter(ABC):
         """Whether it looks at all targets of a joint session."""
         return type(self).interact_jointly is not Prompter.interact_jointly
 
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter."""
-        return spec_of(self)
-
     def preview(
         self, mask: NDArray[np.generic], spacing_mm: Sequence[float] = (1.0, 1.0, 1.0), seed: int = 0
     ) -> Prompts:
@@ -83,20 +78,14 @@ class Prompter(ABC):
 
 
 @dataclass(frozen=True)
-class Modifier(ABC):
+class Modifier(Component):
     """Base of what changes the turns of any prompter, ``box_interp:n=3+hand:jitter_mm=2``.
 
     A subclass is a frozen dataclass with a `name`, its parameters, and `move`.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version = "1"
     computes: ClassVar[bool] = False
-
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter but switches that are off."""
-        return spec_of(self)
 
     @property
     def steady(self) -> bool:
@@ -109,7 +98,7 @@ class Modifier(ABC):
 
 
 @dataclass(frozen=True)
-class Refinement(ABC):
+class Refinement(Component):
     """Base of all corrections: a frozen dataclass with a `name`, its parameters, and `correct`.
 
     It follows any prompter, as in ``box_interp:n=3+scribble``. begins: whether it also works alone and corrects an
@@ -119,8 +108,7 @@ class Refinement(ABC):
     `empty_targets`: it also corrects answers for targets without voxels.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version = "1"
     computes: ClassVar[bool] = False
     begins: ClassVar[bool] = False
     empty_targets: ClassVar[bool] = False
@@ -139,11 +127,6 @@ class Refinement(ABC):
     def correct_jointly(self, users: Users, masks: Sequence[Mask]) -> JointTurn | None:
         """The next corrections in a joint session, a turn or None for each target; None if nothing is wrong."""
         raise NotImplementedError
-
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter."""
-        return spec_of(self)
 
 
 def dialogue(prompter: Prompter, user: User) -> Turns:

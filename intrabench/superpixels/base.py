@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, foreign, kind
 from intrabench.mask import Floats32
-from intrabench.specs.specs import short_spec_of, spec_of
+from intrabench.specs.component import Component
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.superpixels.partitions.relabel import connected, merged, relabelled
 from intrabench.volume import Volume
@@ -56,14 +56,13 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Superpixels(ABC):
+class Superpixels(Component):
     """Base of all methods. A subclass is a frozen dataclass with a `name`, its parameters, and `segment`.
 
     version: changes whenever the same image gives other superpixels. requires: the modules of the extra named `extra`.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version = "1"
     extra: ClassVar[str | None] = None
     requires: ClassVar[tuple[str, ...]] = ()
 
@@ -77,16 +76,6 @@ class Superpixels(ABC):
         The time of a search does not count as the method's.
         """
         return self
-
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter."""
-        return spec_of(self)
-
-    @property
-    def short_spec(self) -> str:
-        """``name:key=value,...`` with only the parameters that differ from their defaults."""
-        return short_spec_of(self)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Floats32
-from intrabench.specs.specs import spec_of
+from intrabench.specs.component import Component
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -18,15 +18,14 @@ PERCENTILES = (0.5, 99.5)
 
 
 @dataclass(frozen=True)
-class Perturbation(ABC):
+class Perturbation(Component):
     """What changes an image, and where its targets are then. The grid stays as it is.
 
     version: changes whenever the same image comes out differently. neutral: the value of its parameter that would
     change nothing; None if there is none.
     """
 
-    name: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version = "1"
     neutral: ClassVar[float | None] = 0.0
 
     @abstractmethod
@@ -36,11 +35,6 @@ class Perturbation(ABC):
     def moved(self, target: Target) -> Target:
         """The target as it lies in the changed image."""
         return target
-
-    @property
-    def spec(self) -> str:
-        """``name:key=value,...`` with every parameter."""
-        return spec_of(self)
 
 
 @dataclass(frozen=True)
