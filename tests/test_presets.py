@@ -108,7 +108,7 @@ def test_both_names_are_the_same_sessions(data: object) -> None:
             Options(model=models, dataset=[SMALL], only=["3B Inter"], protocol="intrabench@1", weights="random")  # type: ignore[arg-type]
         )
         index = store.prepare(job.datasets[0], "case-1")
-        return [unit.key for runner in job.runners for unit in job.units(job.datasets[0], "case-1", runner, index)]
+        return [spec.key for runner in job.runners for spec in job.specs(job.datasets[0], "case-1", runner, index)]
 
     assert (
         keys("paper:medsam") == keys("medsam:policy=radioactive") == keys("paper:medsam", "medsam:policy=radioactive")

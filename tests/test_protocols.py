@@ -193,7 +193,7 @@ def test_units_are_made_for_each_model(data: Path) -> None:
     job = make_job(options)
     (dataset,) = job.datasets
     index = store.prepare(dataset, "case-1")
-    counts = [len(job.units(dataset, "case-1", runner, index)) for runner in job.runners]
+    counts = [len(job.specs(dataset, "case-1", runner, index)) for runner in job.runners]
     assert counts == [10, 5]
     assert dry_run(options, Path("out"))[:2] == [
         "random_walker: 10 sessions on cpu, 0 finished",

@@ -161,7 +161,7 @@ def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() ->
     """As at the end of the wall time of its job."""
     from distributed import Client, LocalCluster
 
-    run = SimpleNamespace(run="r", needs=(sys.version.split()[0], intrabench.__version__, "", []))
+    run = SimpleNamespace(run="r", results=None, needs=(sys.version.split()[0], intrabench.__version__, "", []))
     with (
         dask.config.set({"distributed.deploy.lost-worker-timeout": "10ms"}),
         LocalCluster(n_workers=1, processes=False, dashboard_address=None) as made,

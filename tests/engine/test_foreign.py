@@ -359,7 +359,7 @@ def test_a_property_that_fails_while_the_run_goes_on_fails_its_own_sessions(say:
 import inspect
 
 def fails(self, usual={owner}.{place}):
-    if any(frame.function == "_session" for frame in inspect.stack()):
+    if any(frame.function == "make_session" for frame in inspect.stack()):
         {how}
     return usual.fget(self) if isinstance(usual, property) else usual
 

@@ -32,9 +32,9 @@ job = make_run(chosen({"model": models.split(), "dataset": "DATASET", "prompter"
 plan = make_plan(job, Silent())
 assert "nibabel" not in sys.modules  # of use only where a file is read
 (case,) = plan.waiting
-groups = plan.groups(*case, prepare(*case, Silent()))
-keys = {unit.key for group in groups for unit in group.units}
-print(len(groups), len(keys), sorted({runner.device for runner in job.runners}))
+tasks = plan.tasks(*case, prepare(*case, Silent()))
+keys = {spec.key for task in tasks for spec in task.specs}
+print(len(tasks), len(keys), sorted({runner.device for runner in job.runners}))
 print(sorted({"torch", "torchvision", "timm", "cv2"} & sys.modules.keys()))
 """.replace("DATASET", SMALL)
 

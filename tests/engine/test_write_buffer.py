@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from intrabench.engine import write_buffer
 from intrabench.engine.result_batches import SessionBatch
 from intrabench.engine.write_buffer import LEAST_SECONDS, SHARE, WriteBuffer
 
@@ -39,9 +40,16 @@ class FakeWriter:
         self.parts.append([str(spec) for batch in batches for spec in batch.specs])
 
 
+@pytest.fixture(autouse=True)
+def _as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are not turned into rows."""
+    monkeypatch.setattr(write_buffer, "played", lambda batches: batches)
+
+
 def buffer(integrity: FakeSeal) -> tuple[WriteBuffer, FakeWriter]:
     writer, given = FakeWriter(), cast(Any, integrity)
-    return WriteBuffer(writer.keep, given), writer
+    take: Any = writer.keep
+    return WriteBuffer(take, given), writer
 
 
 def batch(names: str, scored_after: float = 0.0) -> SessionBatch:
@@ -69,10 +77,10 @@ def test_looks_take_a_small_share_of_the_time_and_small_scans_are_held_for_a_mom
 ) -> None:
     batches, writer = buffer(FakeSeal(seconds=seconds))
     batches.add(batch("a"))
-    batches._looked = time.perf_counter() - 0.9 * pause
+    batches._checked_at = time.perf_counter() - 0.9 * pause
     batches.flush_if_due()
     assert writer.parts == []
-    batches._looked = time.perf_counter() - pause
+    batches._checked_at = time.perf_counter() - pause
     batches.flush_if_due()
     assert writer.parts == [["a"]]
     batches.add(batch("b"))
@@ -86,11 +94,11 @@ def test_what_has_no_scores_yet_is_held_until_the_next_time() -> None:
     batches.add(late := batch("cd", scored_after=SHARE * 200))
     batches.add(batch("e"))
     assert batches.unscored == ["c", "d"]
-    batches._looked = time.perf_counter() - 100
+    batches._checked_at = time.perf_counter() - 100
     assert batches.flush_if_due() == []
     assert writer.parts == [["a", "b"]]
     assert max(cast(Any, late.sessions[0][0]).waited) <= 0  # there was something to write
-    batches._looked = time.perf_counter() - 300  # a small share of which is long enough
+    batches._checked_at = time.perf_counter() - 300  # a small share of which is long enough
     assert batches.flush_if_due() == []
     assert writer.parts == [["a", "b"], ["c", "d", "e"]]
     batches.add(batch("f", scored_after=1e9))
@@ -106,7 +114,7 @@ def test_under_a_broken_seal_nothing_counts() -> None:
     batches.add(batch("b"))
     batches.add(batch("c", scored_after=1e9))
     integrity.broken = True
-    batches._looked = time.perf_counter() - 60
+    batches._checked_at = time.perf_counter() - 60
     assert batches.flush_if_due() == ["b", "c"]
     assert (batches.broken, batches.empty) == (True, True)
     assert writer.parts == [["a"]]

@@ -119,7 +119,7 @@ class ProcessExecutor:
 
 def _by_code(task: ImageTask, specs: Sequence[SessionSpec]) -> Iterable[tuple[tuple[str, ...], list[SessionSpec]]]:
     """Specs by what does not ship of their data set and prompter; those of which all ships come first."""
-    data = () if ships(task.dataset) else (task.dataset.spec,)
+    data = () if ships(task.dataset) else (task.dataset.name,)  # the same code, whatever its parameters
     prompters = {spec.prompter.spec: spec.prompter for spec in specs}
     own = {name: () if ships(prompter) else (name,) for name, prompter in prompters.items()}
     found: dict[tuple[str, ...], list[SessionSpec]] = {data: []}
