@@ -1,5 +1,6 @@
-"""What the site has beside the pages of docs/, for mkdocs: pages made from code, those of which git has
-a short list, and links that leave the folder."""
+"""What the site has beside the pages of docs/, for mkdocs: pages made from code, and links that leave the folder.
+
+Of some of these pages git has a short list (`short_pages`)."""
 
 from __future__ import annotations
 
@@ -39,11 +40,8 @@ def on_config(config: Any) -> Any:
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages of commands, of Python's names, of notebooks, of the files beside this folder, and whole pages."""
-    sys.path[:0] = [
-        str(ROOT),
-        str(DOCS),
-        str(DOCS / "site"),
-    ]  # not above: mkdocs puts the path back after it has loaded this file
+    # not above: mkdocs puts the path back after it has loaded this file
+    sys.path[:0] = [str(ROOT), str(DOCS), str(DOCS / "site")]
     import commands
     import notebook
     import python_pages
