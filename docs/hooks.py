@@ -1,4 +1,6 @@
-"""What the site has beside the pages of docs/, for mkdocs: pages made from code, and links that leave the folder."""
+"""What the site has beside the pages of docs/, for mkdocs: pages made from code, and links that leave the folder.
+
+Of some of these pages git has a short list (`short_pages`)."""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ import os
 import re
 import sys
 from fnmatch import fnmatchcase
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +39,22 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages of commands, of Python's names, of notebooks, and of the files beside this folder."""
-    sys.path[:0] = [str(ROOT), str(DOCS / "site")]  # not above: mkdocs puts the path back after it has loaded this file
+    """Add the pages of commands, of Python's names, of notebooks, of the files beside this folder, and whole pages."""
+    # not above: mkdocs puts the path back after it has loaded this file
+    sys.path[:0] = [str(ROOT), str(DOCS), str(DOCS / "site")]
     import commands
     import notebook
     import python_pages
+    import short_pages
 
     made = {f"commands/{name}": text for name, text in commands.pages().items()}
     made |= {f"reference/{name}": text for name, text in python_pages.pages().items()}
     made |= {f"notebooks/{path.stem}.md": notebook.markdown(path) for path in DOCS.glob("notebooks/*.ipynb")}
     made |= {_project(path): path.read_text(encoding="utf-8") for path in ROOT.glob("*.md")}
+    for place, script in short_pages.SCRIPTS.items():
+        if page := files.get_file_from_path(place):
+            files.remove(page)
+            made |= import_module(script).pages()
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
     named = set(_named(config.nav))

@@ -1,48 +1,40 @@
-"""Writes datasets.md from the classes of the data sets and the registry of weights; `make docs` runs it."""
+"""Writes the lists of datasets.md from the classes and the registry of weights; `make docs` runs it."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+
+from short_pages import prose, short, store, table
 
 from intrabench.cli.describe import data_size
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.models.weights import registry as weights
 from intrabench.registry import registry
 
-FOLDER = Path(__file__).parent
-HEAD = """# Data sets
-
-<!-- Written by `make docs` from the classes. Do not edit it. -->
-
-`intrabench run --dataset NAME ...` downloads what it needs. `intrabench data get NAME` does so beforehand, with
-`--jobs` several cases at once, with `--cases` only some of them. Every download is compared with a checksum: the
-published one, or that of the storage bucket, or else that of the first download. An interrupted download continues
-where it stopped. `intrabench data verify NAME` reads all files again, `intrabench data urls NAME` prints the
-addresses, and `intrabench data remove NAME` frees the space. Data is stored in the folder that `INTRABENCH_DATA` or
-`--root` names, otherwise in the user's cache folder.
-
-`--cases` takes names, globs, `first:5`, `subset:NAME` and `@FILE`. Every data set has the subset `smoke`, which is its
-first two cases unless it says otherwise. `--targets` takes globs of labels and ids, and bounds such as `'ml>=1'`,
-`'slices>5'` and `'voxels<500'`.
-
-For folders of your own see [your own data](your_own_data.md), for a class of your own
-[adding a data set](adding_a_dataset.md).
-
-D1 to D10 are the data sets of the IntRaBench paper. **Only the small sets that come in a Python package have been
-downloaded where IntraBench was made**, because it cannot reach the others. The conversion of the others is tested on
-miniatures of their formats. Their lists of cases are fixed, but nobody has counted their targets yet ("?").
-"""
+PAGE = "datasets.md"
 
 
-def page() -> str:
-    """The text of datasets.md."""
+def index() -> str:
+    """The page in git."""
+    summaries = {entry.name: entry.summary for entry in registry.entries("datasets").values()}
+    rows = ((f"`{one.name}`", one.card.paper, summaries[one.name]) for one in _listed())
+    return short(PAGE, table(("data set", "paper", "what it is"), rows))
+
+
+def pages() -> dict[str, str]:
+    """The page of the site."""
+    listed = _listed()
+    lines = [prose(PAGE), *_overview(listed), *(line for dataset in listed for line in _section(dataset))]
+    return {PAGE: "\n".join(lines)}
+
+
+def _listed() -> list[Dataset]:
+    """The data sets that ship, those of the paper first."""
     entries = registry.entries("datasets").values()
     listed: list[Dataset] = [entry.load()() for entry in entries if entry.origin == "intrabench"]
-    listed.sort(key=lambda dataset: (int(dataset.card.paper[1:] or 99), dataset.name))
-    return "\n".join([HEAD, *_overview(listed), *(line for dataset in listed for line in _section(dataset))])
+    return sorted(listed, key=lambda dataset: (int(dataset.card.paper[1:] or 99), dataset.name))
 
 
 def _overview(listed: Sequence[Dataset]) -> Iterator[str]:
@@ -84,4 +76,4 @@ def _subsets(dataset: Dataset) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    (FOLDER / "datasets.md").write_text(page(), encoding="utf-8")
+    store(PAGE, index())

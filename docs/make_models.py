@@ -1,4 +1,4 @@
-"""Writes models.md from the classes of the models and the registry of weights; `make docs` runs it."""
+"""Writes the lists of models.md from the classes of the models and the registry of weights; `make docs` runs it."""
 
 from __future__ import annotations
 
@@ -6,61 +6,34 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import product
-from pathlib import Path
 from typing import Any, get_args, get_type_hints
+
+from short_pages import prose, short, store, table
 
 from intrabench.models.installing import caution, install_command
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import Weights
 from intrabench.registry import registry
+from intrabench.registry.registry import Entry
 
-FOLDER = Path(__file__).parent
-HEAD = """# Models
-
-<!-- Written by `make docs` from the classes and from the registry of weights. Do not edit it. -->
-
-`intrabench run --model NAME:key=value ...` sets the parameters below. `intrabench info NAME` shows the same on the
-terminal, and `intrabench check NAME` tries a model on a synthetic scan.
-
-`intrabench weights get ID` downloads weights. They are stored where `INTRABENCH_WEIGHTS` says, and `--weights PATH`
-takes a file of yours. Each file is compared with its sha256, and its content key by key with the network. `--weights
-random` runs the untrained network, and every row says so.
-
-Weights that are **not pinned** are the one exception to "every download is compared with what is published": nobody
-publishes their sha256. Their download may not be redirected from https to http, and the sha256 of the first one is
-written beside the file, into `FILE.json`. Later downloads, and the file each time that it is used, must equal it. If
-the change is wanted, delete `FILE.json`. `intrabench info NAME` says what is pinned, and what was recorded.
-
-If a model does not take a prompt, one table for all models converts it (`intrabench/play/adapt.py`), and the column
-`adapted` records it. For example, scribbles become points, and a 2D box becomes its centre for a 3D model that takes
-only points. [How results are defined](results.md#conversions) has the table.
-
-Models that work in 3D get only the prompts that the hand gave, not those interpolated between them. They have the
-parameter `derived=all`, as in `sammed3d:derived=all`, to get them all.
-
-If a prompt lies where a model does not answer, `adapted` says `outside crop`. Refinements with `reachable=true` stay
-where it does, as in `points_volume+click_volume:reachable=true`.
-
-**Policies** are named sets of steps around a network. `policy=official` does what the authors do, `policy=radioactive`
-what the code behind the IntRaBench paper does. Single steps can be replaced: `sam:threshold=0.5,feedback=none`. The
-steps are explained in `intrabench/models/parts/intensity.py` (intensity), `intrabench/models/parts/resize.py` (resize)
-and `intrabench/models/parts/recipe.py` (multimask, feedback). The authors of SAM, SAM 2 and SAM-Med2D say nothing about
-the intensities of scans; for these, official means the percentiles of the volume.
-
-`--model paper:sam` is SAM as the IntRaBench paper ran it, with its size and policy. `intrabench info intrabench@1`
-lists the seven models of the paper, which are what `--protocol intrabench@1` runs without `--model`.
-
-**Trained on** lists the data sets known to IntraBench that the authors say they trained on. A model may have seen other
-data sets, too. The column `seen_in_training` of a row says yes, no or unknown.
-"""
+PAGE = "models.md"
 
 
-def page() -> str:
-    """The text of models.md."""
-    entries = registry.entries("models").values()
-    models = [entry.load() for entry in entries if entry.origin == "intrabench"]
-    return "\n".join([HEAD, *_overview(models), *(line for model in models for line in _section(model))])
+def index() -> str:
+    """The page in git."""
+    return short(PAGE, table(("model", "what it is"), ((f"`{entry.name}`", entry.summary) for entry in _entries())))
+
+
+def pages() -> dict[str, str]:
+    """The page of the site."""
+    models = [entry.load() for entry in _entries()]
+    lines = [prose(PAGE), *_overview(models), *(line for model in models for line in _section(model))]
+    return {PAGE: "\n".join(lines)}
+
+
+def _entries() -> list[Entry]:
+    return [entry for entry in registry.entries("models").values() if entry.origin == "intrabench"]
 
 
 def _overview(models: list[Any]) -> Iterator[str]:
@@ -129,4 +102,4 @@ def weights_of(model: type[Any]) -> list[Weights]:
 
 
 if __name__ == "__main__":
-    (FOLDER / "models.md").write_text(page(), encoding="utf-8")
+    store(PAGE, index())

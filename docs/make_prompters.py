@@ -1,10 +1,9 @@
-"""Writes prompters.md and its pictures from the classes of the prompters; `make docs` runs it."""
+"""Writes the lists of prompters.md and their pictures from the classes of the prompters; `make docs` runs it."""
 
 from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy import ndimage
+from short_pages import prose, short, store, table
 from small_pictures import shrink
 
 from intrabench.cli.describe import parameters_of
@@ -35,6 +35,7 @@ from intrabench.turns import Action, Turn, turns_by_round
 from intrabench.volume import Volume
 
 FOLDER = Path(__file__).parent
+PAGE = "prompters.md"
 PHANTOM = "phantom:shape=40x64x64,spacing=4x3x3,instances=2,noise=0,seed=5"  # without noise, for small files
 SEED = 9  # a negative scribble, which lies in a plane across the slices
 TELLING = {  # parameters that show more than the defaults
@@ -45,22 +46,6 @@ TELLING = {  # parameters that show more than the defaults
 BY_PEOPLE = {"human", "recorded"}
 """What people do cannot be played here."""
 GROUPS = {"Initial prompts": Prompter, "Refinements": Refinement, "The user error model": Hand}
-HEAD = """# Prompters
-
-<!-- Written by `make docs` from the classes and from sessions that were really played. Do not edit it. -->
-
-A prompter is `PROMPTER`, `PROMPTER+REFINEMENT` or `PROMPTER+REFINEMENT+hand:...`, for example
-`box_interp:n=3+scribble+hand:jitter_mm=2`. `intrabench preview` draws it on any scan, with `--model` round by round.
-
-Every refinement has two more parameters. With `previous=drop`, the model gets a correction without the earlier prompts,
-with its own last answer. With `reachable=true`, a refinement looks only at the part of the scan for which the model
-[can answer](models.md).
-
-The pictures show four slices of a phantom, and a plane across them if a stroke lies in one. Green: the target.
-Yellow: what the user draws. Blue: what is derived from it. Red: background. Magenta: the answer that the prompts react
-to. For refinements that answer fills the boxes; for `point_prop` and `box_prop` it is the bright part of the slice.
-The effort is that of the session in the picture; "per slice" is confirmed on a second target.
-"""
 
 
 class Bright(VolumeModel):
@@ -110,6 +95,16 @@ class Example:
     def played(self) -> bool:
         """Whether there is a session of it, and a picture."""
         return self.name not in BY_PEOPLE
+
+    @property
+    def summary(self) -> str:
+        """What it is, in a line."""
+        return registry.find("prompters", self.name).summary
+
+    @property
+    def link(self) -> str:
+        """The name, with its picture behind it."""
+        return f"[{self.name}](prompters/{self.name}.png)" if self.played else f"`{self.name}`"
 
     @property
     def spec(self) -> str:
@@ -198,17 +193,30 @@ def examples() -> list[Example]:
     return [Example(entry.name) for entry in registry.entries("prompters").values() if entry.origin == "intrabench"]
 
 
-def page(shown: Sequence[Example]) -> str:
-    """The text of prompters.md."""
-    parts = [HEAD]
-    for title, base in GROUPS.items():
-        members = [example for example in shown if issubclass(example.cls, base)]
+def groups() -> dict[str, list[Example]]:
+    """Them by the headings of the page."""
+    shown = examples()
+    return {title: [one for one in shown if issubclass(one.cls, base)] for title, base in GROUPS.items()}
+
+
+def index() -> str:
+    """The page in git; a name leads to its picture."""
+    lines = []
+    for title, members in groups().items():
+        rows = ((example.link, example.summary) for example in members)
+        lines += [f"## {title}", "", *table(("name", "what it is"), rows)]
+    return short(PAGE, lines)
+
+
+def pages() -> dict[str, str]:
+    """The page of the site."""
+    parts = [prose(PAGE)]
+    for title, members in groups().items():
         parts += [f"## {title}\n", *(section(example) + "\n" for example in members)]
-    return "\n".join(parts)
+    return {PAGE: "\n".join(parts)}
 
 
 if __name__ == "__main__":
-    everything = examples()
-    (FOLDER / "prompters.md").write_text(page(everything), encoding="utf-8")
-    for example in (one for one in everything if one.played):
+    store(PAGE, index())
+    for example in (one for one in examples() if one.played):
         example.draw(FOLDER / "prompters" / f"{example.name}.png")

@@ -1,27 +1,23 @@
-"""Writes the pages in protocols/ from the protocols and from the published numbers; `make docs` runs it."""
+"""Writes the lists of protocols/README.md from the protocols and their published numbers; `make docs` runs it."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from itertools import dropwhile, takewhile
 from pathlib import Path
+
+from short_pages import prose, short, store, table
 
 from intrabench.cli.describe import describe
 from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.protocols.row import Row
 from intrabench.reporting import reference
 
-FOLDER = Path(__file__).parent / "protocols"
-MADE = "<!-- Written by `make docs` from the protocols and the published numbers. Do not edit it. -->\n"
-HEAD = f"""# Protocols
-
-{MADE}
-A protocol fixes metrics, corrections, stop rule and averages under a name with a version. Some bring the prompters and
-models of a published table, and can then be run without `--prompter` and `--model`. Each page has the rows, where the
-published code does something else than its paper, and the published numbers that IntraBench knows.
-
-| protocol | what it is | rows | published numbers |
-|---|---|---|---|
-"""
+PAGE = "protocols/README.md"
+NUMBERS = Path(reference.__file__).parent
+TOP = 3
+"""Lines of published numbers that are shown in git."""
 MORE = {
     "intrabench": ("../use.md#protocols", "Protocols"),
     "rclicks": ("../clickability.md#the-published-protocol", "Where people click"),
@@ -40,115 +36,140 @@ _CLICKS = ("method", "backbone", "data", "dataset")
 
 def file_name(id: str) -> str:
     """The page of a protocol."""
-    return f"{id.replace('@', '-')}.md"
+    return f"protocols/{id.replace('@', '-')}.md"
+
+
+def index() -> str:
+    """The page in git: of each protocol the rules, and the first of its published numbers."""
+    return short(PAGE, (line for preset in PROTOCOLS.values() for line in _brief(preset)))
 
 
 def pages() -> dict[str, str]:
-    """Markdown by file name."""
-    made = {file_name(id): "\n".join([*_page(preset), ""]) for id, preset in PROTOCOLS.items()}
-    index = (_line(preset, "## Published numbers" in made[file_name(id)]) for id, preset in PROTOCOLS.items())
-    return {"README.md": HEAD + "".join(index), **made}
+    """The pages of the site."""
+    lines = table(("protocol", "what it is", "rows", "published numbers"), map(_cells, PROTOCOLS.values()))
+    made = {file_name(id): "\n".join(_page(preset)) for id, preset in PROTOCOLS.items()}
+    return {PAGE: "\n".join([prose(PAGE), *lines]), **made}
 
 
-def _line(preset: Protocol, published: bool) -> str:
-    cells = f"{preset.summary} | {len(preset.rows) or ''} | {'yes' if published else ''}"
-    return f"| [{preset.id}]({file_name(preset.id)}) | {cells} |\n"
+def _cells(preset: Protocol) -> tuple[str, ...]:
+    link = f"[{preset.id}]({Path(file_name(preset.id)).name})"
+    return link, preset.summary, str(len(preset.rows) or ""), "yes" if _name(preset) in PUBLISHED else ""
+
+
+def _name(preset: Protocol) -> str:
+    return preset.id.partition("@")[0]
+
+
+def _brief(preset: Protocol) -> Iterator[str]:
+    yield from [f"## {preset.id}", "", *_about(preset)]
+    if preset.rows:
+        yield from [f"Rows: {', '.join(row.name for row in preset.rows)}.", ""]
+    for file, lines in PUBLISHED.get(_name(preset), dict)().items():
+        first = takewhile(bool, dropwhile(lambda line: not line.startswith("|"), lines))
+        yield from [f"The first published numbers of {_link(file)}:", "", *list(first)[: 2 + TOP], ""]
+
+
+def _about(preset: Protocol) -> Iterator[str]:
+    """What it is, and its rules."""
+    yield from [preset.summary, ""]
+    if _name(preset) in MORE:
+        place, title = MORE[_name(preset)]
+        yield from [f"More about it, and where it differs from the published code: [{title}]({place}).", ""]
+    yield from table(("property", "value"), _facts(preset))
+
+
+def _link(file: str) -> str:
+    return f"[{file}](../../intrabench/reporting/reference/{file})"
 
 
 def _page(preset: Protocol) -> Iterator[str]:
-    yield from [f"# {preset.id}", "", MADE, preset.summary, ""]
-    name = preset.id.partition("@")[0]
-    if name in MORE:
-        place, title = MORE[name]
-        yield from [f"More about it, and where it differs from the published code: [{title}]({place}).", ""]
-    yield from ["| property | value |", "|---|---|", *_facts(preset), ""]
+    yield from [f"# {preset.id}", "", *_about(preset)]
     if preset.numbers:
-        yield from ["## Numbers that it reports", "", "| heading | summary |", "|---|---|"]
-        yield from (f"| {head} | `{spec}` |" for head, spec in preset.numbers)
-        yield ""
+        yield from ["## Numbers that it reports", ""]
+        yield from table(("heading", "summary"), ((head, f"`{spec}`") for head, spec in preset.numbers))
     yield from _rows(preset)
-    if published := list(PUBLISHED.get(name, lambda: iter(()))()):
-        yield from ["## Published numbers", "", *published]
+    if published := PUBLISHED.get(_name(preset), dict)():
+        yield from ["## Published numbers", ""]
+        for file, lines in published.items():
+            yield from [*lines, f"As a table for programs: {_link(file)}.", ""]
 
 
-def _facts(preset: Protocol) -> Iterator[str]:
+def _facts(preset: Protocol) -> Iterator[tuple[str, str]]:
     """What `intrabench info` tells above its lists."""
     told = describe(preset.id).partition("\n\n")[0].splitlines()
     for line in told[2:]:  # name and summary stand above
         key, _, value = line.partition(": ")
-        yield f"| {key} | {value} |"
+        yield key, value
     if preset.models:
-        yield f"| models | {', '.join(f'`{spec}`' for spec in preset.models)} |"
+        yield "models", ", ".join(f"`{spec}`" for spec in preset.models)
 
 
 def _rows(preset: Protocol) -> Iterator[str]:
     if not preset.rows:
         return
     yield from ["## Rows", "", "They are run without `--prompter`; `--only` chooses some by name.", ""]
-    yield from ["| row | table | for models | prompter |", "|---|---|---|---|"]
-    for row in preset.rows:
-        suits = f"{row.dims}D" if row.dims else "all"
-        suits += " that answer without prompts" if row.unprompted else ""
-        yield f"| {row.name} | {row.table or ''} | {suits} | `{row.prompter}` |"
+    yield from table(("row", "table", "for models", "prompter"), map(_row, preset.rows))
     notes: dict[str, list[str]] = {}
     for row in preset.rows:
         notes.setdefault(row.note, []).append(row.name)
     notes.pop("", None)
     if notes:
-        yield from ["", "## Decisions and oddities", ""]
+        yield from ["## Decisions and oddities", ""]
         yield from (f"- **{', '.join(names)}**: {note}" for note, names in notes.items())
-    yield ""
+        yield ""
 
 
-def _read(path: Path) -> tuple[str, list[dict[str, str]]]:
+def _row(row: Row) -> tuple[str, ...]:
+    suits = f"{row.dims}D" if row.dims else "all"
+    suits += " that answer without prompts" if row.unprompted else ""
+    return row.name, str(row.table or ""), suits, f"`{row.prompter}`"
+
+
+def _read(file: str) -> tuple[str, list[dict[str, str]]]:
     """The comment of a file of published numbers, and its lines."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = (NUMBERS / file).read_text(encoding="utf-8").splitlines()
     said = " ".join(line.removeprefix("# ") for line in lines if line.startswith("#"))
     return said, list(csv.DictReader(line for line in lines if not line.startswith("#")))
 
 
-def _table(columns: Sequence[str], rows: Sequence[dict[str, str]]) -> Iterator[str]:
-    yield "| " + " | ".join(columns) + " |"
-    yield "|" + "---|" * len(columns)
-    yield from ("| " + " | ".join(row[column] for column in columns) + " |" for row in rows)
-    yield ""
+def _columns(columns: list[str], rows: list[dict[str, str]]) -> Iterator[str]:
+    return table(columns, ([row[column] for column in columns] for row in rows))
 
 
-def _intrabench() -> Iterator[str]:
-    said, rows = _read(reference.PAPERS["paper"])
+def _intrabench(file: str) -> Iterator[str]:
+    said, rows = _read(file)
     yield from [said, ""]
     columns = [column for column in rows[0] if column not in ("table", "trained_on_D2")]
     for number in sorted({row["table"] for row in rows}):
         printed = [row for row in rows if row["table"] == number]
         shown = columns if len({row["iteration"] for row in printed}) > 1 else columns[1:]
         seen = [{**row, "D2": row["D2"] + (" (seen)" if row["trained_on_D2"] == "1" else "")} for row in printed]
-        yield from [f"### Table {number}", "", *_table(shown, seen)]
+        yield from [f"### Table {number}", "", *_columns(shown, seen)]
     yield "D1 to D10 are [data sets](../datasets.md). `intrabench table --reference paper` shows ours beside these."
+    yield ""
 
 
-def _rclicks(*prefixes: str) -> Iterator[str]:
-    said, rows = _read(FOLDER.parents[1] / "intrabench" / "reporting" / "reference" / "rclicks.csv")
+def _rclicks(file: str, *prefixes: str) -> Iterator[str]:
+    said, rows = _read(file)
     yield from [said, ""]
-    yield from _table([*_CLICKS, *(column for column in rows[0] if column.startswith(prefixes))], rows)
+    yield from _columns([*_CLICKS, *(column for column in rows[0] if column.startswith(prefixes))], rows)
 
 
-def _superpixels() -> Iterator[str]:
-    for number in (2, 3):
-        path = FOLDER.parents[1] / "intrabench" / "reporting" / "reference" / f"superpixels_table{number}.csv"
-        said, rows = _read(path)
-        yield from [f"### Table {number}", "", said, "", *_table(list(rows[0]), rows)]
+def _superpixels(number: int, file: str) -> Iterator[str]:
+    said, rows = _read(file)
+    yield from [f"### Table {number}", "", said, "", *_columns(list(rows[0]), rows)]
 
 
-PUBLISHED = {
-    "intrabench": _intrabench,
-    "rclicks": lambda: _rclicks("noc_", "nof_", "auc_", "nsr20"),
-    "rclicks-users": lambda: _rclicks("iou1_"),
-    "superpixels": _superpixels,
+PAPER = reference.PAPERS["paper"].name
+TABLES = {f"superpixels_table{number}.csv": number for number in (2, 3)}
+PUBLISHED: dict[str, Callable[[], dict[str, Iterator[str]]]] = {
+    "intrabench": lambda: {PAPER: _intrabench(PAPER)},
+    "rclicks": lambda: {"rclicks.csv": _rclicks("rclicks.csv", "noc_", "nof_", "auc_", "nsr20")},
+    "rclicks-users": lambda: {"rclicks.csv": _rclicks("rclicks.csv", "iou1_")},
+    "superpixels": lambda: {file: _superpixels(number, file) for file, number in TABLES.items()},
 }
-"""The numbers printed for a protocol, by its name without the version."""
+"""The numbers printed for a protocol by their file, by its name without the version."""
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
+    store(PAGE, index())

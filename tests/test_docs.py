@@ -195,39 +195,62 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     return load
 
 
-def test_the_page_of_prompters_is_what_make_docs_writes_now(script: Callable[[str], Any]) -> None:
-    made = script("make_prompters")
-    examples = made.examples()
-    assert (ROOT / "docs" / "prompters.md").read_text() == made.page(examples), "run: make docs"
+def test_every_prompter_that_can_be_played_has_a_small_picture(script: Callable[[str], Any]) -> None:
     pictures = list((ROOT / "docs" / "prompters").glob("*.png"))
+    examples = script("make_prompters").examples()
     assert {path.stem for path in pictures} == {example.name for example in examples if example.played}
     assert max(path.stat().st_size for path in pictures) < 40_000
 
 
-@pytest.mark.parametrize("page", ["models", "datasets", "credits"])
-def test_pages_from_classes_are_what_make_docs_writes_now(page: str, script: Callable[[str], Any]) -> None:
-    assert (ROOT / "docs" / f"{page}.md").read_text() == script(f"make_{page}").page(), "run: make docs"
+def test_short_pages_are_what_make_docs_writes_now(script: Callable[[str], Any]) -> None:
+    for page, name in script("short_pages").SCRIPTS.items():
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        assert text == script(name).index(), f"{page}; run: make docs"
+        assert len(text.split()) < 2000, page
 
 
-def test_pages_of_protocols_are_what_make_docs_writes_now(script: Callable[[str], Any]) -> None:
+def test_whole_pages_name_commands_and_files_that_exist(
+    script: Callable[[str], Any], results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(results.parent)
+    for name in script("short_pages").SCRIPTS.values():
+        made = script(name)
+        if name == "make_prompters":  # the site plays them
+            monkeypatch.setattr(made.Example, "effort", lambda example: "")
+        for place, text in made.pages().items():
+            page = tmp_path / place.replace("/", "_")
+            page.write_text(text, encoding="utf-8")
+            _check_commands(page, results)
+            _check_blocks_and_files(page)
+
+
+def test_every_protocol_has_a_page(script: Callable[[str], Any]) -> None:
     made = script("make_protocols")
-    there = {path.name: path.read_text() for path in (ROOT / "docs" / "protocols").iterdir()}
-    assert there == made.pages(), "run: make docs"
-    assert {made.file_name(id) for id in PROTOCOLS} == {name for name in there if name != "README.md"}
+    assert set(made.pages()) == {made.PAGE, *map(made.file_name, PROTOCOLS)}
     assert set(made.MORE) <= {id.partition("@")[0] for id in PROTOCOLS}
+
+
+def test_a_short_page_without_its_mark_is_not_written_over(
+    script: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short_pages = script("short_pages")
+    monkeypatch.setattr(short_pages, "FOLDER", tmp_path)
+    (tmp_path / "models.md").write_text("# Models\n\nWritten by hand.\n")
+    with pytest.raises(ValueError, match=r"docs/models\.md"):
+        short_pages.short("models.md", [])
 
 
 def test_every_published_number_is_in_a_page(script: Callable[[str], Any]) -> None:
     pages = script("make_protocols").pages()
     numbers = ROOT / "intrabench" / "reporting" / "reference"
     for file, names in {
-        "intrabench_paper.csv": ["intrabench-1.md"],
-        "rclicks.csv": ["rclicks-1.md", "rclicks-users-1.md"],
-        "superpixels_table2.csv": ["superpixels-1.md"],
-        "superpixels_table3.csv": ["superpixels-1.md"],
+        "intrabench_paper.csv": ["intrabench-1"],
+        "rclicks.csv": ["rclicks-1", "rclicks-users-1"],
+        "superpixels_table2.csv": ["superpixels-1"],
+        "superpixels_table3.csv": ["superpixels-1"],
     }.items():
         lines = [line for line in (numbers / file).read_text().splitlines() if not line.startswith("#")]
-        cells = {cell for name in names for cell in re.split(r" \| | \|\n\| |\| | \|", pages[name])}
+        cells = {cell for name in names for cell in re.split(r" \| | \|\n\| |\| | \|", pages[f"protocols/{name}.md"])}
         _, *rows = csv.reader(lines)
         hidden = {"intrabench_paper.csv": (0, -1), "rclicks.csv": (0,)}.get(file, ())  # table, seen; the file
         for row in rows:
@@ -259,6 +282,10 @@ def test_the_command_line_takes_every_command_of_the_page(
     page: Path, results: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(results.parent)
+    _check_commands(page, results)
+
+
+def _check_commands(page: Path, results: Path) -> None:
     for words in documented.commands(page):
         try:
             documented.check(words, results)
@@ -314,6 +341,18 @@ def test_commands_are_found_in_blocks_with_variables_and_in_text(tmp_path: Path)
 
 @pytest.mark.parametrize("page", documented.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_files_and_pages_that_a_page_names_exist(page: Path) -> None:
+    _check_blocks_and_files(page)
+    text = page.read_text(encoding="utf-8")
+    for link, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text):
+        if not link.startswith("https://"):
+            there = page.parent / link if link else page
+            assert there.exists(), link
+            headings = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.M) if anchor else []
+            slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+            assert not anchor or anchor in slugs, f"{link}#{anchor}"
+
+
+def _check_blocks_and_files(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     opening = re.findall(r"^```.*$", text, re.M)[::2]
     assert set(opening) <= {f"```{language}" for language in ("sh", "console", "python", "text", "toml", "yaml")}
@@ -322,13 +361,6 @@ def test_files_and_pages_that_a_page_names_exist(page: Path) -> None:
         compile(code, str(page), "exec")
     run = page in tutorials.PAGES or page.stem in (*PAGES, "your_own_data")
     assert "```console" not in opening or run, "only tests of these pages run them"
-    for link, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", text):
-        if not link.startswith("https://"):
-            there = page.parent / link if link else page
-            assert there.exists(), link
-            headings = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.M) if anchor else []
-            slugs = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
-            assert not anchor or anchor in slugs, f"{link}#{anchor}"
     for path in re.findall(r"`(intrabench/[\w/.]+|tests/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path
 

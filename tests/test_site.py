@@ -15,6 +15,9 @@ from urllib.parse import unquote, urldefrag
 import pytest
 
 import intrabench
+from intrabench.protocols import PROTOCOLS
+from intrabench.registry import registry
+from intrabench.registry.contract import Room
 from tests.conftest import get_command
 from tests.documented import ROOT
 from tests.tabs import Tabs
@@ -116,6 +119,23 @@ def test_every_command_and_every_public_name_has_its_place(pages: dict[Path, Pag
     assert {name for name in intrabench.__all__ if name[0] != "_"} <= {name.rpartition(".")[2] for name in anchors}
 
 
+def test_what_git_only_lists_is_whole_here(pages: dict[Path, Page], site: Path) -> None:
+    rooms: tuple[Room, ...] = ("models", "datasets", "prompters")
+    for room in rooms:
+        ours = {entry.name for entry in registry.entries(room).values() if entry.origin == "intrabench"}
+        assert ours <= pages[site / f"{room}.html"].anchors, room
+    text = {name: (site / f"{name}.html").read_text(encoding="utf-8") for name in ("models", "prompters", "credits")}
+    assert "third party uploaded" in text["models"]
+    assert "Effort: 1 x box3d; interactions 3, dof 6, seconds 12" in text["prompters"]
+    assert "https://github.com/facebookresearch/sam2" in text["credits"]
+    for id in PROTOCOLS:
+        page = site / "protocols" / f"{id.replace('@', '-')}.html"
+        assert page in pages, id
+        assert page.name in pages[site / "protocols" / "index.html"].links
+    numbers = (site / "protocols" / "rclicks-1.html").read_text(encoding="utf-8")
+    assert numbers.count("<tr>") > 160
+
+
 def test_links_between_pages_and_files_of_the_project_are_turned(site: Path) -> None:
     readme = (site / "project" / "readme.html").read_text(encoding="utf-8")
     assert 'href="../use.html#pictures"' in readme
@@ -140,7 +160,7 @@ def _copy(folder: Path, lost: str) -> Path:
         (folder / path).symlink_to(ROOT / path)
     (folder / "docs").unlink()
     (folder / "docs").mkdir()
-    for path in ("hooks.py", "site", "README.md", "use.md", "pictures"):
+    for path in ("hooks.py", "short_pages.py", "site", "README.md", "use.md", "pictures"):
         (folder / "docs" / path).symlink_to(ROOT / "docs" / path)
     (folder / "docs" / lost).write_text("# Lost\n\n[a](no_such_page.md), [b](use.md#no-such-heading)\n")
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
