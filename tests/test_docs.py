@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import csv
-import dataclasses
 import hashlib
 import importlib.util
 import io
-import math
 import re
 import shlex
 import sys
@@ -334,25 +331,6 @@ def test_files_and_pages_that_a_page_names_exist(page: Path) -> None:
             assert not anchor or anchor in slugs, f"{link}#{anchor}"
     for path in re.findall(r"`(intrabench/[\w/.]+|tests/[\w/.]+)`", text):
         assert (ROOT / path).exists(), path
-
-
-@pytest.fixture(scope="module")
-def callable_names() -> set[str]:
-    """What code in running text may call: what the package defines, and what Python and arrays have."""
-    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "intrabench").rglob("*.py")]
-    ours = {name for source in sources for name in re.findall(r"^ *(?:class|def) (\w+)", source, re.M)}
-    return ours.union(dir(builtins), dir(str), dir(dataclasses), dir(math), dir(np.ndarray))
-
-
-@pytest.mark.parametrize("page", documented.PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_code_in_the_text_of_a_page_calls_exists(page: Path, callable_names: set[str]) -> None:
-    assert documented.calls(page) - callable_names == set()
-
-
-def test_a_call_of_what_does_not_exist_is_found(tmp_path: Path, callable_names: set[str]) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("Give `Turn(Prompts(), actions=(Wait(),))`, or `MyData()`.\n```python\nother()\n```\n")
-    assert documented.calls(page) - callable_names == {"Wait"}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/use.md", "docs/clickability.md"])
