@@ -45,6 +45,13 @@ def commands(page: Path) -> Iterator[list[str]]:
         yield from _statements(re.sub(r"\s+", " ", code))
 
 
+def calls(page: Path) -> set[str]:
+    """The names that code in the text of a page calls, outside of blocks; ``My...`` is the reader's own."""
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    called = {name for code in re.findall(r"`([^`]+)`", text) for name in re.findall(r"\b([A-Za-z_]\w+)\(", code)}
+    return {name for name in called if not name.startswith("My")}
+
+
 def _statements(script: str) -> Iterator[list[str]]:
     """The commands of a shell script, with its variables put in."""
     variables: dict[str, list[str]] = {}

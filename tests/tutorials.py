@@ -25,7 +25,7 @@ PAGES = tuple(sorted(path for path in ROOT.glob("docs/tutorials/*.md") if path.s
 _BLOCK = re.compile(r"^```(?P<language>\w+)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
 _SAVED = re.compile(r"`([\w./]+\.(?:py|toml))`:\s*$")
 _PICTURE = re.compile(r"!\[[^]]*\]\(([\w.]+\.png)\)")
-_TIME = re.compile(r"\d[\d.]* (?:s|ms|MiB|MB)\b")
+_TIME = re.compile(r"[+-]?\d[\d.]* (?:s|ms|MiB|MB)\b")
 _NUMBER = re.compile(r"\d+\.\d+")
 
 Execute = Callable[[list[str], Path], str]

@@ -237,7 +237,7 @@ def _memory(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> I
             _answer(image, Request(f"target-{number}", request.turns))
             number += 1
         grown = runner.memory_mb() - before
-    yield Finding("memory", grown < GROWTH_MB, f"{grown:+.0f} MiB over {several(number, 'target')}")
+    yield Finding("memory", grown < GROWTH_MB, f"{round(grown):+d} MiB over {several(number, 'target')}")
 
 
 def _kind(model: Model) -> PromptKind:
