@@ -21,7 +21,7 @@ from intrabench.datasets.phantom import Phantom
 from intrabench.mask import Mask
 from intrabench.models.base import JointAnswer, JointRequest, Request, open_image
 from intrabench.models.npz import Npz
-from intrabench.play.shares import shares
+from intrabench.play.joint_answer import shares
 from intrabench.prompts import Prompts, box3d
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume

@@ -28,7 +28,7 @@ from intrabench.engine.player import Player
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.writer import ResultWriter
-from intrabench.metrics.known import of_protocol
+from intrabench.metrics.lookup import of_protocol
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import protocol

@@ -33,7 +33,7 @@ from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.write_buffer import WriteBuffer
 from intrabench.engine.writer import ResultWriter
 from intrabench.mask import Floats32, Mask
-from intrabench.metrics.known import of_protocol
+from intrabench.metrics.lookup import of_protocol
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.models.box_fill import fill
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult

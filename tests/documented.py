@@ -18,7 +18,7 @@ from intrabench.cli.describe import describe
 from intrabench.cli.main import app
 from intrabench.cli.weights import weights_id
 from intrabench.clickability.named import click_model
-from intrabench.metrics.known import metric
+from intrabench.metrics.lookup import metric
 from intrabench.protocols import chosen_rows, protocol, stopping
 from intrabench.reporting.table import protocols_of
 from tests.conftest import get_command

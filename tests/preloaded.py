@@ -14,7 +14,7 @@ import uvicorn.protocols.http.auto  # noqa: F401
 import intrabench.engine.make_job
 import intrabench.people.annotating.server
 import intrabench.people.rating.server
-import intrabench.people.servers.serving  # noqa: F401
+import intrabench.people.servers.run_server  # noqa: F401
 from intrabench.cli.main import app
 from intrabench.registry import registry
 

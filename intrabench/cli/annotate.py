@@ -42,7 +42,7 @@ def annotate(
     from intrabench.engine.progress.reporter import Quiet
     from intrabench.people.annotating.annotation import Annotation
     from intrabench.people.annotating.server import check_raters, make_app, tokens_of
-    from intrabench.people.servers.serving import announce, serve
+    from intrabench.people.servers.run_server import announce, serve
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)

@@ -109,7 +109,7 @@ def _named_directly(name: str, values: list[str]) -> Iterator[Reached]:
 
 def _named_in_specs(name: str, values: list[str]) -> Iterator[Reached]:
     """What the specs of an option reach."""
-    from intrabench.datasets.cases.given import is_given
+    from intrabench.datasets.cases.trusted_folders import is_given
     from intrabench.registry.reach import reaches
 
     rooms: dict[str, Room] = {"model": "models", "dataset": "datasets", "metric": "metrics"}

@@ -73,7 +73,7 @@ def rate_serve(
     port: Port = 8750,
 ) -> None:
     """Serve a study, and print the link of each rater; Ctrl-C ends it, and no answer is lost."""
-    from intrabench.people.servers.serving import announce, serve
+    from intrabench.people.servers.run_server import announce, serve
 
     study = _study(folder)
     from intrabench.people.rating.server import make_app

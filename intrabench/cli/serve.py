@@ -36,7 +36,7 @@ def serve(
     from intrabench.engine.model_runners import make_runner
     from intrabench.engine.options import chosen
     from intrabench.people.servers.app import Settings, make_app
-    from intrabench.people.servers.serving import serve as serving
+    from intrabench.people.servers.run_server import serve as serving
 
     add_plugins(plugin)
     if sessions < 1:
@@ -65,7 +65,7 @@ def record(
     need_servers()
     from intrabench.models.nninteractive_server import NnInteractiveServer, token_of
     from intrabench.people.recording.proxy import Upstream, make_app
-    from intrabench.people.servers.serving import serve as serving
+    from intrabench.people.servers.run_server import serve as serving
     from intrabench.prompters.human import Human
     from intrabench.workspace import results_folder
 
@@ -86,7 +86,7 @@ def record(
 
 def token_for(host: str) -> str | None:
     """A new token for a server that other machines can reach; this one alone needs none."""
-    from intrabench.people.servers.serving import LOCAL
+    from intrabench.people.servers.run_server import LOCAL
 
     return None if host in LOCAL else secrets.token_urlsafe(24)
 

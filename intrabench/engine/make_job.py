@@ -17,7 +17,7 @@ from intrabench.engine.model_runners import make_runners, model_of
 from intrabench.engine.options import Options, check
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
-from intrabench.metrics.known import of_protocol
+from intrabench.metrics.lookup import of_protocol
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter

@@ -8,10 +8,10 @@ from threading import Lock
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.get import ask_for_space, fetch_shared
-from intrabench.datasets.cases.given import note_given
 from intrabench.datasets.cases.selection import select_cases
 from intrabench.datasets.cases.store import to_download
 from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.datasets.cases.trusted_folders import note_given
 from intrabench.engine.executors.executor import Executors
 from intrabench.engine.executors.make import make_preparers
 from intrabench.engine.job import Job

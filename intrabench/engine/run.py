@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.datasets.cases.given import note_given
+from intrabench.datasets.cases.trusted_folders import note_given
 from intrabench.engine.availability import fetch_weights, find_available
 from intrabench.engine.executors.executor import Executors
 from intrabench.engine.executors.make import make_executors, plays_in_process
@@ -28,7 +28,7 @@ from intrabench.engine.summary import Summary
 from intrabench.engine.writer import ResultWriter
 from intrabench.files.mounts import warnings_about
 from intrabench.results.compact import others_at_work, tidy
-from intrabench.results.many import only
+from intrabench.results.fast_queries import only
 from intrabench.results.parts import read_rows
 from intrabench.results.spellings import other_spellings
 from intrabench.results.store import Store

@@ -11,7 +11,7 @@ from intrabench.engine.result_batches import ResultBatch, bare_rows
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
 from intrabench.errors import IntraBenchError
-from intrabench.results.renewal import replaced
+from intrabench.results.rewrites import replaced
 from intrabench.results.store import Store
 
 

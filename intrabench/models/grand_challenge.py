@@ -15,9 +15,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.names import file_name
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, JointAnswer
-from intrabench.models.outside.answers import in_range, read_one_image
 from intrabench.models.outside.gc_files import write_images, write_points
 from intrabench.models.outside.launchers import Inside
+from intrabench.models.outside.output_files import in_range, read_one_image
 from intrabench.models.outside.program_model import Asked, ProgramImage, ProgramModel, requests_of
 from intrabench.models.outside.programs import Program
 from intrabench.specs.specs import Reach, switch

@@ -22,7 +22,7 @@ from intrabench.files.documents import read_json
 from intrabench.files.names import file_name
 from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
-from intrabench.models.outside.answers import IMAGES, image_on, segs_of
+from intrabench.models.outside.output_files import IMAGES, image_on, segs_of
 from intrabench.prompts import Prompts
 from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Grid, Volume, whole_numbers

@@ -15,9 +15,9 @@ import numpy as np
 from intrabench.files.names import file_name
 from intrabench.mask import Array, Mask, occupied
 from intrabench.models.base import Answer, JointAnswer, JointRequest
-from intrabench.models.outside.answers import in_range, read_segs
 from intrabench.models.outside.launchers import Inside
 from intrabench.models.outside.npz_files import Axes, RoundFiles, Steps, known_steps, turned
+from intrabench.models.outside.output_files import in_range, read_segs
 from intrabench.models.outside.program_model import MOST_BYTES, Asked, ProgramImage, ProgramModel, requests_of
 from intrabench.models.outside.programs import Program
 from intrabench.models.parts.intensity import assumed, slice_images

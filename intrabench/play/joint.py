@@ -11,10 +11,10 @@ from typing import Any
 
 from intrabench.errors import NotApplicable, foreign
 from intrabench.models.base import JointRequest, Request
-from intrabench.play.claims import settled
-from intrabench.play.others import negatives
+from intrabench.play.joint_answer import shares
+from intrabench.play.joint_prompts import negatives
+from intrabench.play.overlaps import settled
 from intrabench.play.session import Session
-from intrabench.play.shares import shares
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.joint import joint_dialogue
 from intrabench.prompters.user import JointTurn, JointTurns, Users

@@ -14,11 +14,11 @@ from intrabench.errors import NotApplicable, WrongType, foreign, in_words, legib
 from intrabench.identity.versions import ships
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
-from intrabench.metrics.known import of_protocol
+from intrabench.metrics.lookup import of_protocol
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
-from intrabench.play.claims import Claim
-from intrabench.play.others import on_slices, together
+from intrabench.play.joint_prompts import on_slices, together
+from intrabench.play.overlaps import Claim
 from intrabench.play.record import Record
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State

@@ -14,7 +14,7 @@ from intrabench.datasets.views.view import View
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import version_of
 from intrabench.metrics.base import Metric
-from intrabench.metrics.known import metric
+from intrabench.metrics.lookup import metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import Combined, Part, combine, parts_of

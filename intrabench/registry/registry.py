@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from intrabench.mask import Mask
     from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
-    from intrabench.people.recording.likeness import Placing
-    from intrabench.people.recording.tape import Recording
+    from intrabench.people.recording.orientation import Placing
+    from intrabench.people.recording.recordings import Recording
     from intrabench.prompters.base import Modifier, Prompter, Refinement
     from intrabench.superpixels.base import Superpixels
     from intrabench.volume import Volume
@@ -137,7 +137,7 @@ def make(room: Room, spec: str) -> Any:
         return _folder(spec)
     if room == "models":
         if len(parts := specs.in_sequence(spec)) > 1:
-            from intrabench.models.parts.begun import begun
+            from intrabench.models.parts.two_stage_model import begun
 
             return begun([make("models", part) for part in parts], spec)
         spec = full_spec(spec)
@@ -201,14 +201,14 @@ def recorded_sessions(folder: str) -> list[dict[str, Any]]:
 
 def recordings(folder: str) -> list[Recording]:
     """What people gave to a server, as `intrabench record` wrote it down in a results folder."""
-    from intrabench.people.recording.tape import read_recordings
+    from intrabench.people.recording.recordings import read_recordings
 
     return read_recordings(Path(folder))
 
 
 def placing_in(recording: Recording, volume: Volume) -> Placing | None:
     """How the image of a recording lies in a scan; None if it is another one."""
-    from intrabench.people.recording.likeness import placing, profiles_of
+    from intrabench.people.recording.orientation import placing, profiles_of
 
     return placing(recording.image, profiles_of(volume))
 

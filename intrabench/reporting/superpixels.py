@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.names import one_line
-from intrabench.metrics import known
+from intrabench.metrics import lookup
 from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.reporting.figures import logarithmic, look, rank_figure, style, sweep_figures
 from intrabench.results.current import current
@@ -67,7 +67,7 @@ def number_table(found: Measured, metrics: Sequence[str] = ()) -> pl.DataFrame:
     Raises:
         IntraBenchError: a metric is unknown, or was not measured.
     """
-    columns = [known.metric(name).column for name in metrics or SHOWN]
+    columns = [lookup.metric(name).column for name in metrics or SHOWN]
     have = [metric.column for metric in found.metrics]
     for column in columns:
         if column not in have:
@@ -76,7 +76,7 @@ def number_table(found: Measured, metrics: Sequence[str] = ()) -> pl.DataFrame:
                 f"intrabench superpixels run --metric {column} adds it"
             )
     curves = found.curves.select("dataset", "method", "asked", "images", "failed", pl.col("sp").alias("K"), *columns)
-    return curves.rename({column: known.metric(column).head for column in columns})
+    return curves.rename({column: lookup.metric(column).head for column in columns})
 
 
 def beside_published(found: Measured) -> pl.DataFrame:
@@ -150,7 +150,7 @@ def _curves(curves: pl.DataFrame) -> Any:
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
     handles = []
     for panel, column in zip(panels, shown, strict=True):
-        metric = known.metric(column)
+        metric = lookup.metric(column)
         for number, method in enumerate(methods):
             curve = curves.filter(pl.col("method") == method).sort("sp")
             (handle,) = panel.plot(curve["sp"], curve[column], **look(number), linewidth=1)
@@ -168,7 +168,7 @@ def _curves(curves: pl.DataFrame) -> Any:
 def robustness_figures(found: Measured) -> dict[str, Any]:
     """For each kind of perturbation a figure: Rec, UE and the number of superpixels against its strength."""
     curves = found.curves.with_columns(name=pl.format("{}, {}", "method", "asked"))
-    heads = {column: known.metric(column).head for column in SWEPT}
+    heads = {column: lookup.metric(column).head for column in SWEPT}
     values = curves.select("name", "dataset", pl.col(SWEPT).cast(pl.Float64)).rename(heads)
     swept = sweeps(
         values.unpivot(index=["name", "dataset"], variable_name="what").filter(pl.col("value").is_not_null())

@@ -16,7 +16,7 @@ from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
-from intrabench.results.many import only
+from intrabench.results.fast_queries import only
 from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
 from intrabench.statistics.adapted import adapted

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from intrabench.results.many import different
+from intrabench.results.fast_queries import different
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS
 from intrabench.specs.specs import split

@@ -14,11 +14,11 @@ import polars as pl
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.headers import Arrays
 from intrabench.results.compact import tidy
+from intrabench.results.copy_files import put_in_place
 from intrabench.results.differences import describe, differences
 from intrabench.results.masks import cut_masks, damaged_masks
 from intrabench.results.packs import contents, listed
 from intrabench.results.parts import damaged_files, damaged_parts, left_out_columns, read_rows
-from intrabench.results.placing import put_in_place
 from intrabench.results.runs import read_record, read_records
 from intrabench.results.statuses import UNDONE
 from intrabench.results.store import clean

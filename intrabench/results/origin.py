@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.datasets.base import Dataset
-from intrabench.datasets.cases.given import is_given
+from intrabench.datasets.cases.trusted_folders import is_given
 from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights import registry as weights

@@ -10,8 +10,8 @@ import polars as pl
 
 from intrabench.results.columns import note_of
 from intrabench.results.damage import left_out
+from intrabench.results.fast_queries import different, only
 from intrabench.results.files import damaged, left_columns, read_parts, together, why
-from intrabench.results.many import different, only
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import SCHEMA, TURNS, metric_columns
 from intrabench.results.statuses import UNDONE

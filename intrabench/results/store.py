@@ -26,10 +26,10 @@ from intrabench.files.atomic import all_atomically, make_folder
 from intrabench.files.cleanup import LEASES, remove_leftovers
 from intrabench.files.names import check_utf8
 from intrabench.mask import Mask
-from intrabench.results.arrivals import Arrivals
 from intrabench.results.damage import is_sound
 from intrabench.results.files import read_parts
 from intrabench.results.masks import is_whole, masks_file, write_masks
+from intrabench.results.new_parts import Arrivals
 from intrabench.results.packs import PAUSES, part_name
 from intrabench.results.parts import DECIDING, cases_of, current_rows, latest_stamp, newest_stamp
 from intrabench.results.progress import Progress

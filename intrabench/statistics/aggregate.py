@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.results.many import only
+from intrabench.results.fast_queries import only
 from intrabench.specs.specs import nearest
 from intrabench.target import WHOLE_CASE
 

@@ -11,10 +11,10 @@ from typing import ClassVar, Literal, Protocol
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.metrics import known
+from intrabench.metrics import lookup
 from intrabench.metrics.base import Best, Metric
 from intrabench.results.current import newest_plays
-from intrabench.results.many import different, only
+from intrabench.results.fast_queries import different, only
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
 
@@ -71,7 +71,7 @@ class FailurePolicy:
 def metric(name: str, others: Sequence[str] = ()) -> Scale:
     """The metric called `name`; an error suggests the nearest name, also among `others`."""
     time = MachineTime()
-    return time if name in (time.name, time.column) else known.metric(name, [time.name, *others])
+    return time if name in (time.name, time.column) else lookup.metric(name, [time.name, *others])
 
 
 def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
@@ -80,7 +80,7 @@ def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
     found = []
     for column in columns:
         with suppress(IntraBenchError):
-            found.append(known.metric(column))
+            found.append(lookup.metric(column))
     return found
 
 

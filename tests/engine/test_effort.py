@@ -17,8 +17,8 @@ from intrabench.errors import IntraBenchError
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.play.gestures import Gesture
 from intrabench.reporting.page.commands import command
-from intrabench.reporting.page.facts import definitions
 from intrabench.reporting.page.lines import lines_of
+from intrabench.reporting.page.texts import definitions
 from intrabench.reporting.table import Layout, effort_table, round_table
 from intrabench.results.merge import merge
 from intrabench.results.parts import read_rows

@@ -14,7 +14,7 @@ import intrabench
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import version_of
-from intrabench.metrics.known import metric
+from intrabench.metrics.lookup import metric
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from intrabench.results.schema import metric_columns

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 import intrabench
-from intrabench.datasets.cases.given import is_given, note_given
+from intrabench.datasets.cases.trusted_folders import is_given, note_given
 from intrabench.datasets.folder.folder import Folder
 from intrabench.engine import verify as module
 from intrabench.engine.options import Options

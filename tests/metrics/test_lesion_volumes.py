@@ -13,7 +13,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.metrics.known import metric
+from intrabench.metrics.lookup import metric
 from intrabench.metrics.score import score
 from intrabench.results.parts import read_rows
 from intrabench.statistics.scores import scores

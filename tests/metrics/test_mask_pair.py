@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 
 from intrabench.mask import Mask, box_slices
 from intrabench.metrics import mask_pair
-from intrabench.metrics.known import metric
+from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts import surface
 from intrabench.registry import registry

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from intrabench.mask import Mask
-from intrabench.metrics import known
+from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts import surface
@@ -17,7 +17,7 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 from tests.conftest import make_target
 
-BASIC = [known.metric(name) for name in ("dice", "iou", "nsd", "hd95")]
+BASIC = [lookup.metric(name) for name in ("dice", "iou", "nsd", "hd95")]
 
 
 def columns(target: Target, answer: np.ndarray) -> dict[str, float | int | None]:
@@ -81,7 +81,7 @@ def test_surfaces_are_compared_once_for_all_metrics(ball: np.ndarray, monkeypatc
     monkeypatch.setattr(surface, "surface_distances", lambda *given: calls.append(given) or compare(*given))
     columns(make_target(ball), np.roll(ball, 1, axis=0))
     assert len(calls) == 1
-    score(make_target(ball), Mask.of(ball), [known.metric("dice"), known.metric("lesion_f1")])
+    score(make_target(ball), Mask.of(ball), [lookup.metric("dice"), lookup.metric("lesion_f1")])
     assert len(calls) == 1
 
 
@@ -136,7 +136,7 @@ class Odd(Metric):
 )
 def test_a_metric_that_fails_has_no_value_and_harms_no_other(ball: np.ndarray, returned: object, problem: str) -> None:
     odd = Odd(returned)
-    found = score(make_target(ball), Mask.of(ball), [odd, known.metric("nsd")])
+    found = score(make_target(ball), Mask.of(ball), [odd, lookup.metric("nsd")])
     assert found.columns[odd.column] is None
     assert found.columns["nsd_2mm"] == 1.0
     assert found.problems == {odd.column: problem}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from intrabench.mask import Mask, Region
-from intrabench.metrics.known import of_protocol
+from intrabench.metrics.lookup import of_protocol
 from intrabench.models.base import Answer, Failure, Predictor, Request
 from intrabench.play.lockstep import play
 from intrabench.play.scorer import Scorer

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from intrabench.mask import Mask
-from intrabench.metrics.known import metric
+from intrabench.metrics.lookup import metric
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Answer, Failure, Predictor
 from intrabench.play.divided import Divided

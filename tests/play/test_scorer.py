@@ -14,7 +14,7 @@ import pytest
 
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
-from intrabench.metrics.known import metric
+from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.nsd import NormalisedSurfaceDice
 from intrabench.metrics.score import Scoring

@@ -17,7 +17,7 @@ import intrabench
 from intrabench.cli.main import app
 from intrabench.errors import IntraBenchError
 from intrabench.files.locks import locked
-from intrabench.results import arrivals, compact, files, packs
+from intrabench.results import compact, files, new_parts, packs
 from intrabench.results.compact import Compacted, tidy
 from intrabench.results.export_rows import export_rows
 from intrabench.results.merge import merge
@@ -210,7 +210,7 @@ def test_a_listing_that_misses_both_parts_and_their_pack_is_made_again(monkeypat
 
 
 def test_a_run_sees_what_others_finished_although_it_was_packed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrivals, "PERIOD", 3600.0)
+    monkeypatch.setattr(new_parts, "PERIOD", 3600.0)
     ours, theirs = (Store(OUT, run, lambda: {"state": "running"}) for run in ("run-a", "run-b"))
     theirs.write_part([row("b1")], [])
     assert ours.finished(0) == {"b1"}

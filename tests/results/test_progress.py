@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from intrabench.results import arrivals, store
+from intrabench.results import new_parts, store
 from intrabench.results.parts import PROGRESS, finished_of, finished_sessions
 from intrabench.results.progress import Progress
 from intrabench.results.schema import SCHEMA
@@ -57,7 +57,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Folders are listed only when something changed, and parts that are read are noted here."""
     read: list[Path] = []
     real = store.read_parts
-    monkeypatch.setattr(arrivals, "PERIOD", 3600.0)
+    monkeypatch.setattr(new_parts, "PERIOD", 3600.0)
     monkeypatch.setattr(
         store, "read_parts", lambda paths, *args, **more: read.extend(paths) or real(paths, *args, **more)
     )
@@ -74,7 +74,7 @@ def test_parts_of_other_runs_are_found_one_by_one(patient: list[Path], monkeypat
     assert ours.finished(0) == {"a"}
     theirs.write_part([row("b")], [])  # its record is new
     assert ours.finished(0) == {"a", "b"}
-    monkeypatch.setattr(arrivals, "listed", None)  # from here on, nothing is listed
+    monkeypatch.setattr(new_parts, "listed", None)  # from here on, nothing is listed
     theirs.write_part([row("c")], [])
     theirs.write_part([row("d"), row("e", status="oom")], [])
     ours.write_part([row("f")], [])
@@ -91,7 +91,7 @@ def test_parts_that_came_in_another_way_are_found_soon(monkeypatch: pytest.Monke
     assert ours.finished(0) == {"a"}
     Store(Path("other"), "run-x").write_part([row("x")], [])
     Path("other/rows/run-x-0001.parquet").rename(OUT / "rows" / "run-x-0007.parquet")
-    monkeypatch.setattr(arrivals.time, "monotonic", lambda: 1e9)
+    monkeypatch.setattr(new_parts.time, "monotonic", lambda: 1e9)
     assert ours.finished(0) == {"a", "x"}
 
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from intrabench.errors import IntraBenchError, foreign
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Model, Predictor, Request, failure_of
-from intrabench.models.outside.answers import WrongAnswer
 from intrabench.models.outside.launchers import Inside, Launcher, Limits, launcher
+from intrabench.models.outside.output_files import WrongAnswer
 from intrabench.models.outside.programs import Program, Took, program
 from intrabench.prompts import PromptKind
 from intrabench.specs.specs import Reach, switch

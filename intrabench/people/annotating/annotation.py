@@ -19,7 +19,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.datasets.cases.given import note_given
+from intrabench.datasets.cases.trusted_folders import note_given
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
@@ -33,8 +33,8 @@ from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import write_actions
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept
-from intrabench.people.annotating.opened import Opened
-from intrabench.people.annotating.sitting import Sitting
+from intrabench.people.annotating.person_session import Sitting
+from intrabench.people.annotating.shared_image import Opened
 from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer

@@ -16,7 +16,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import atomically, writing
 from intrabench.people.annotating.actions import read_actions
 from intrabench.people.calibrating import hand
-from intrabench.people.calibrating.measured import LEAST, Measured
+from intrabench.people.calibrating.estimate import LEAST, Measured
 from intrabench.people.calibrating.seconds import Seconds, fitted, overhead
 from intrabench.people.places import SMALLEST
 from intrabench.people.playback import PEOPLE, Playback

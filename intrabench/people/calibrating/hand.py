@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from intrabench.mask import Floats
-from intrabench.people.calibrating.measured import Measured, measured
+from intrabench.people.calibrating.estimate import Measured, measured
 from intrabench.people.places import depth_mm, edges
 from intrabench.people.playback import Played
 from intrabench.prompts import Prompts

@@ -14,7 +14,7 @@ import polars as pl
 
 from intrabench.effort import kinds
 from intrabench.mask import Floats
-from intrabench.people.calibrating.measured import Measured, measured
+from intrabench.people.calibrating.estimate import Measured, measured
 from intrabench.statistics.clustered import clustered
 
 APART = 10

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.clickability.click_metrics import BOOTSTRAPS, ks, pl1, wd
 from intrabench.mask import Mask
-from intrabench.people.gap.sides import TARGET
+from intrabench.people.gap.matching import TARGET
 from intrabench.people.places import depth_mm
 from intrabench.people.playback import Played
 from intrabench.prompters.errors import Errors, deepest

@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.errors import several
 from intrabench.people.gap.clicks import APART, clicks, distances
-from intrabench.people.gap.sides import TARGET, Sides, sides
+from intrabench.people.gap.matching import TARGET, Sides, sides
 from intrabench.people.playback import Playback
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.resample import FEW, difference, intervals

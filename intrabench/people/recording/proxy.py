@@ -20,11 +20,11 @@ from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Box, Mask, Region
-from intrabench.people.recording.likeness import profiles
-from intrabench.people.recording.tape import Tape, folder_of
+from intrabench.people.recording.orientation import profiles
+from intrabench.people.recording.recordings import Tape, folder_of
 from intrabench.people.servers import protocol
 from intrabench.people.servers.arrays import TooLarge, largest_mask, most_bytes, unpack
-from intrabench.people.servers.drawn import flag, gesture
+from intrabench.people.servers.client_gestures import flag, gesture
 from intrabench.people.servers.guard import Guard
 from intrabench.play.validate import Refused
 

@@ -27,9 +27,9 @@ from intrabench.mask import Mask
 from intrabench.models.base import Model
 from intrabench.people.servers import protocol
 from intrabench.people.servers.arrays import TYPES, TooLarge, largest_mask, most_bytes, unpack
-from intrabench.people.servers.drawn import flag, gesture
+from intrabench.people.servers.client_gestures import flag, gesture
+from intrabench.people.servers.client_session import Change, Hosted
 from intrabench.people.servers.guard import Guard
-from intrabench.people.servers.hosted import Change, Hosted
 from intrabench.people.servers.leases import IDLE_SECONDS, SILENT_SECONDS, Full, Lease, Leases
 from intrabench.play.validate import Refused
 from intrabench.volume import Volume

@@ -16,9 +16,9 @@ from starlette.responses import JSONResponse, Response
 from intrabench.models.about import about
 from intrabench.models.base import Model
 from intrabench.people.servers.arrays import NUMBERS, check_header, pack
-from intrabench.people.servers.drawn import Kind
+from intrabench.people.servers.client_gestures import Kind
+from intrabench.people.servers.client_session import Change, takes
 from intrabench.people.servers.guard import Rates, Rules
-from intrabench.people.servers.hosted import Change, takes
 from intrabench.play.validate import Refused
 
 META, LEASE = "X-Meta", "X-Lease-Token"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.engine.verify import TIMEOUT_S, Trust, Verdict, check_timeout, verify
-from intrabench.publishing.board.own import marks, trained_on
+from intrabench.publishing.board.own_code import marks, trained_on
 from intrabench.publishing.board.submission import Submission, read_submission
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from intrabench.effort import SECONDS, Effort
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
-from intrabench.publishing.board.ledger import named
+from intrabench.publishing.board.digests import named
 from intrabench.results.masks import masks_file, read_masks
 from intrabench.results.parts import read_turns
 from intrabench.results.statuses import FAILED

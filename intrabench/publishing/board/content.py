@@ -12,7 +12,7 @@ from intrabench.publishing.board.statement import Data
 from intrabench.publishing.board.submission import Submission
 from intrabench.publishing.board.tables import RANKED, UNITS, Line, Table
 from intrabench.registry import reach, registry
-from intrabench.reporting.page import facts
+from intrabench.reporting.page import texts
 from intrabench.reporting.page.grid import Cell, interval_text, number
 from intrabench.results.runs import read_records
 from intrabench.statistics.measures import described
@@ -165,7 +165,7 @@ def submission_content(one: Submission, tables: Sequence[Table]) -> dict[str, An
             "sampled": len(one.statement.sampled),
             "masks": len(one.statement.masks),
         },
-        "environment": facts.environment(records),
+        "environment": texts.environment(records),
         "commands": list(dict.fromkeys(str(record.get("command", "")) for record in records)),
         "tables": [
             (table, _lines(table, [line for line in table.lines if line.submission == one.name]))

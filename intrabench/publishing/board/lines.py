@@ -14,7 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import MODEL, PROTOCOL
-from intrabench.results.many import only
+from intrabench.results.fast_queries import only
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.measures import best, measured
 from intrabench.target import WHOLE_CASE

@@ -13,8 +13,8 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.publishing.board import consistency
+from intrabench.publishing.board.digests import against, read_ledger
 from intrabench.publishing.board.files import LEDGER, look, wrong_checksums
-from intrabench.publishing.board.ledger import against, read_ledger
 from intrabench.publishing.board.lines import LINE, TABLE, line_words, stated
 from intrabench.publishing.board.rankable import refusals
 from intrabench.publishing.board.sample import LEAST, chosen

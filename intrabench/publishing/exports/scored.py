@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.metrics import known
+from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.numbers import leading, reporting
@@ -53,7 +53,7 @@ class Result:
     @cached_property
     def metric(self) -> Metric:
         """The metric; a summary is none."""
-        return known.metric(self.spec)
+        return lookup.metric(self.spec)
 
     @property
     def name(self) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from intrabench.publishing.methods import material, outcomes, users
+from intrabench.publishing.methods import data_and_models, outcomes, users
 from intrabench.publishing.methods.citations import Bibliography
 from intrabench.publishing.methods.fact import Fact, Missing
-from intrabench.publishing.methods.missing import NEVER, unknown
-from intrabench.publishing.methods.study import Study
+from intrabench.publishing.methods.open_questions import NEVER, unknown
+from intrabench.publishing.methods.provenance import Study
 
 SECTIONS: Mapping[str, Mapping[str, Fact]] = {
     "Users": {
@@ -21,13 +21,13 @@ SECTIONS: Mapping[str, Mapping[str, Fact]] = {
         "random seeds": users.seeds,
     },
     "Data": {
-        "data sets: versions, licences, cases, targets": material.data,
-        "selection of cases": material.selection,
-        "split": material.splits,
+        "data sets: versions, licences, cases, targets": data_and_models.data,
+        "selection of cases": data_and_models.selection,
+        "split": data_and_models.splits,
     },
     "Models": {
-        "models: versions, weights, licences": material.models,
-        "overlap of training and test data": material.contamination,
+        "models: versions, weights, licences": data_and_models.models,
+        "overlap of training and test data": data_and_models.contamination,
     },
     "Effort and time": {
         "interactions": outcomes.interactions,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.study import Study
+from intrabench.publishing.methods.provenance import Study
 
 
 class Missing(str):

@@ -12,7 +12,7 @@ from intrabench.publishing.methods.checklist import Item, paragraphs
 from intrabench.publishing.methods.citations import Bibliography
 from intrabench.publishing.methods.markup import Format, count, listed, name, write
 from intrabench.publishing.methods.outcomes import measure
-from intrabench.publishing.methods.study import Study, study
+from intrabench.publishing.methods.provenance import Study, study
 from intrabench.reporting.figures import drawn_figures
 from intrabench.reporting.footnotes import Footnotes, few_patients
 from intrabench.reporting.formats import escaped, formatted

@@ -11,9 +11,9 @@ from intrabench.effort import SECONDS, TABLES, table
 from intrabench.errors import several
 from intrabench.publishing.methods.citations import Bibliography
 from intrabench.publishing.methods.fact import Missing
-from intrabench.publishing.methods.known import BCA, CLAIMS, EXTREME, RCLICKS, of_metrics
 from intrabench.publishing.methods.markup import count, listed, name, plain
-from intrabench.publishing.methods.study import Study
+from intrabench.publishing.methods.provenance import Study
+from intrabench.publishing.methods.publications import BCA, CLAIMS, EXTREME, RCLICKS, of_metrics
 from intrabench.results import labels
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import FAILED, NO_DATA

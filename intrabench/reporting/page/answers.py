@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import merit
-from intrabench.reporting.page import said
+from intrabench.reporting.page import narrative
 from intrabench.reporting.page.chosen import spread
-from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.evidence import Given
 from intrabench.reporting.page.notes_at import notes_after, notes_at
 from intrabench.reporting.page.sentences import Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.reporting.page.where import Spot, weak_spots
+from intrabench.reporting.page.weaknesses import Spot, weak_spots
 from intrabench.statistics.budgets import Budget, front
 from intrabench.statistics.standings import Standing, standings
 from intrabench.statistics.steps import Steps
@@ -63,10 +63,10 @@ def answers(given: Given, curves: Mapping[str, Any]) -> dict[str, Any]:
     shown = {row["state"] for unit in units for stop in unit["stops"] for row in stop["rows"]}
     return {
         "units": units,
-        "notes": said.not_compared(given, compared),
+        "notes": narrative.not_compared(given, compared),
         "board": {
-            "title": said.title(given.lead),
-            "unit": said.unit(given.lead),
+            "title": narrative.title(given.lead),
+            "unit": narrative.unit(given.lead),
             "best": best,
             "bounded": given.lead.bounded,
             "compared": sorted(compared),
@@ -96,7 +96,7 @@ def _unit(
         "start": _start(given, against),
         "front": on,
         "front_says": [
-            said.of_front(given.noted({point[1]: mark}), against, point)
+            narrative.of_front(given.noted({point[1]: mark}), against, point)
             for point, mark in zip(points, marks, strict=True)
         ],
         "front_more": len(on) - len(points),
@@ -119,15 +119,15 @@ def _stop(
     if ranked:
         first = ranked[0]
         sentences = [
-            ("", said.best(given, budget, ranked)),
-            ("", said.flattered(ranked)),
-            ("", said.of_datasets(given, budget, first)),
-            ("Where it fails", said.weak(given, spots.get(first.place.state, ()))),
+            ("", narrative.best(given, budget, ranked)),
+            ("", narrative.flattered(ranked)),
+            ("", narrative.of_datasets(given, budget, first)),
+            ("Where it fails", narrative.weak(given, spots.get(first.place.state, ()))),
             ("How long it takes", speed_sentence(given.speed, given.names, first.line)),
         ]
-    sentences.append(("", said.too_dear(given, budget, outside, bool(ranked))))
+    sentences.append(("", narrative.too_dear(given, budget, outside, bool(ranked))))
     return {
-        "label": said.limit(budget),
+        "label": narrative.limit(budget),
         "sentences": [(heading, one) for heading, one in sentences if one],
         "notes": notes,
         "rows": [_row(one, marks[one.line]) for one in ranked[:ROWS]],

@@ -11,7 +11,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.comparison import probability
 from intrabench.reporting.footnotes import FEW_MARK, FEW_NOTE
 from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
-from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.leading_score import Lead
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.claims import ENOUGH, differences
 from intrabench.statistics.resample import AVERAGE, FEW, with_average

@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.leading_score import Lead
 from intrabench.reporting.table import Layout, cells
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.resample import AVERAGE

@@ -9,7 +9,7 @@ import polars as pl
 
 from intrabench.metrics.base import Best
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
-from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.leading_score import Lead
 from intrabench.reporting.page.sentences import chance
 from intrabench.results.statuses import UNDONE
 from intrabench.statistics.budgets import Gain, gains

@@ -15,21 +15,21 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence
-from intrabench.reporting.page import credits, facts, tables
+from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.chosen import TARGETS, chosen
 from intrabench.reporting.page.claims import claim_section
 from intrabench.reporting.page.clicking import click_grid
 from intrabench.reporting.page.commands import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
+from intrabench.reporting.page.evidence import Given
 from intrabench.reporting.page.explore import explored
-from intrabench.reporting.page.given import Given
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.html_file import check_html
-from intrabench.reporting.page.lead import Lead, averaging, lead_of
+from intrabench.reporting.page.leading_score import Lead, averaging, lead_of
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
-from intrabench.reporting.page.own import own_capped, own_grids
+from intrabench.reporting.page.protocol_table import own_capped, own_grids
 from intrabench.reporting.page.render import render
 from intrabench.reporting.page.sentences import Names
 from intrabench.reporting.page.speed import speed_grid, speeds
@@ -142,16 +142,16 @@ def _content(
         "title": "IntraBench report",
         "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
         "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
-        "facts": facts.summary(rows, scored),
-        "warnings": facts.warnings(results, rows, scored),
+        "facts": texts.summary(rows, scored),
+        "warnings": texts.warnings(results, rows, scored),
         **grids,
         **_viewer(results, rows, scored, datasets, targets),
         "data_credits": credits.of_datasets(datasets),
         "model_credits": credits.of_models(lines, records),
         "runs": run_grid(records),
-        "environment": facts.environment(records),
+        "environment": texts.environment(records),
         "commands": [(line["name"], _command(line, datasets)) for line in lines.iter_rows(named=True)],
-        "definitions": facts.definitions(rows, how, policy),
+        "definitions": texts.definitions(rows, how, policy),
     }
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from intrabench.metrics.base import Best, Metric
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
-from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.leading_score import Lead
 from intrabench.reporting.page.marked import marked
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.adapted import adapted

@@ -17,7 +17,7 @@ import pytest
 
 from intrabench.models.base import Answer, Failure, JointRequest, open_image
 from intrabench.models.npz import Npz
-from intrabench.play.shares import shares
+from intrabench.play.joint_answer import shares
 from tests.conftest import Said
 from tests.models.outside.made import SHAPE, boxed, predictor, processes, scan, shell, stand_in
 

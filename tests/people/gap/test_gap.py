@@ -14,7 +14,7 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.people.gap.clicks import APART, CLICKS, distances
 from intrabench.people.gap.gap import gap
-from intrabench.people.gap.sides import TARGET, sides
+from intrabench.people.gap.matching import TARGET, sides
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.people.annotating.playing import annotating, gestures, new_id, simulated, turns_of

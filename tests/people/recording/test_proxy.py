@@ -20,7 +20,7 @@ import intrabench
 from intrabench.datasets.cases import store
 from intrabench.mask import Mask
 from intrabench.people.recording.proxy import Upstream, make_app
-from intrabench.people.recording.tape import folder_of, read_recordings
+from intrabench.people.recording.recordings import folder_of, read_recordings
 from intrabench.prompters.recorded import aims
 from intrabench.prompts import Lasso, Prompts, Scribble, box3d, boxes, points
 from intrabench.registry import registry

@@ -20,8 +20,8 @@ from intrabench.people.annotating.annotation import Annotation
 from intrabench.people.recording import proxy
 from intrabench.people.servers import body, connections
 from intrabench.people.servers.arrays import pack
-from intrabench.people.servers.drawn import gesture
-from intrabench.people.servers.serving import serve
+from intrabench.people.servers.client_gestures import gesture
+from intrabench.people.servers.run_server import serve
 from intrabench.play.validate import Refused
 from tests.people.servers.serving import HOSTS, running, served
 from tests.processes import Process, command
@@ -284,7 +284,7 @@ def test_noise_is_no_stroke(size: tuple[int, int, int], monkeypatch: pytest.Monk
     def never(*_: Any) -> Any:
         raise AssertionError("it was thinned")
 
-    monkeypatch.setattr("intrabench.people.servers.drawn.thinned", never)
+    monkeypatch.setattr("intrabench.people.servers.client_gestures.thinned", never)
     noise = np.random.default_rng(0).random(size) < 0.5
     dots = np.zeros(size, bool)
     dots[:, ::2, ::2] = True  # which touch nothing and enclose nothing

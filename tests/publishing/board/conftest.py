@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import intrabench
+from intrabench.publishing.board.digests import ledger_of
 from intrabench.publishing.board.files import CHECKSUMS, LEDGER, PART, write_checksums
-from intrabench.publishing.board.ledger import ledger_of
 from intrabench.publishing.board.lines import stated
 from intrabench.publishing.board.statement import By
 from intrabench.publishing.board.submission import Submission, read_submission

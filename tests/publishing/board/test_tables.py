@@ -11,7 +11,7 @@ import pytest
 
 from intrabench.protocols import PROTOCOLS
 from intrabench.publishing.board.lines import columns_of
-from intrabench.publishing.board.own import trained_on
+from intrabench.publishing.board.own_code import trained_on
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.publishing.board.tables import INCOMPLETE, RANKED, WITHHELD, Table, address, tables
 from intrabench.reporting.table import Layout, effort_table, round_table

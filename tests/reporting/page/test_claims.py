@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from intrabench.reporting.page.claims import claim_section
-from intrabench.reporting.page.lead import lead_of
+from intrabench.reporting.page.leading_score import lead_of
 from intrabench.reporting.page.lines import with_lines
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.measures import measured

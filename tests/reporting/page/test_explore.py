@@ -13,7 +13,7 @@ import pytest
 
 from intrabench.reporting.page import explore
 from intrabench.reporting.page.explore import explored
-from intrabench.reporting.page.lead import lead_of
+from intrabench.reporting.page.leading_score import lead_of
 from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.strata import strata
 from intrabench.reporting.table import Layout, effort_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from intrabench.publishing.methods.markup import listed
-from intrabench.publishing.methods.study import Study
+from intrabench.publishing.methods.provenance import Study
 from intrabench.publishing.methods.users import PEOPLE, name_of, specs
 from intrabench.registry import registry
 from intrabench.specs.specs import split

@@ -14,7 +14,7 @@ from intrabench.engine.result_batches import ResultBatch, SessionBatch, memory, 
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
-from intrabench.people.annotating.sitting import Sitting
+from intrabench.people.annotating.person_session import Sitting
 from intrabench.play.scorer import Scorer
 from intrabench.target import Target
 

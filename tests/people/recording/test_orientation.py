@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from intrabench.mask import Mask
-from intrabench.people.recording.likeness import Placing, placing, profiles, profiles_of
+from intrabench.people.recording.orientation import Placing, placing, profiles, profiles_of
 from intrabench.play.gestures import Gesture
 from intrabench.volume import Volume
 

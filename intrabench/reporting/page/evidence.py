@@ -8,7 +8,7 @@ from functools import cached_property
 
 import polars as pl
 
-from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.leading_score import Lead
 from intrabench.reporting.page.sentences import Names
 from intrabench.statistics.budgets import AtBudgets, Budget
 from intrabench.statistics.click_groups import clicks_of

@@ -10,7 +10,7 @@ from intrabench.errors import several
 from intrabench.publishing.methods.citations import Bibliography
 from intrabench.publishing.methods.fact import Missing
 from intrabench.publishing.methods.markup import count, listed, name, plain, sentence
-from intrabench.publishing.methods.study import Study
+from intrabench.publishing.methods.provenance import Study
 from intrabench.results import labels
 
 

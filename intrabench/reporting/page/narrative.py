@@ -10,12 +10,12 @@ import polars as pl
 
 from intrabench.errors import several
 from intrabench.metrics.base import Metric, merit
-from intrabench.reporting.page.given import Given
+from intrabench.reporting.page.evidence import Given
 from intrabench.reporting.page.grid import digits_of
-from intrabench.reporting.page.lead import Lead
+from intrabench.reporting.page.leading_score import Lead
 from intrabench.reporting.page.sentences import Sentence, amount, chance, listed, name, span, text
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.reporting.page.where import Spot
+from intrabench.reporting.page.weaknesses import Spot
 from intrabench.statistics.budgets import Budget
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.standings import Behind, Standing

@@ -26,7 +26,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.mask import Mask
 from intrabench.people.images import packed
-from intrabench.people.recording.likeness import Placing, Profiles
+from intrabench.people.recording.orientation import Placing, Profiles
 from intrabench.play.gestures import Gesture, turn_of
 from intrabench.turns import Turn
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.metrics.known import metric, of_protocol
+from intrabench.metrics.lookup import metric, of_protocol
 from intrabench.metrics.nsd import NormalisedSurfaceDice
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.protocols import PROTOCOLS

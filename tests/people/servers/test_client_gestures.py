@@ -9,7 +9,7 @@ import pytest
 from scipy import ndimage
 
 from intrabench.models.parts.nninteractive_marks import marks
-from intrabench.people.servers.drawn import gesture, outline, thinned
+from intrabench.people.servers.client_gestures import gesture, outline, thinned
 from intrabench.play.gestures import turn_of
 from intrabench.play.validate import Refused
 from intrabench.prompts import Lasso, Prompts, Scribble

@@ -13,7 +13,7 @@ from intrabench.metrics.base import Best
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.numbers import numbers_heading
 from intrabench.reporting.page.grid import Cell, Grid, number, word
-from intrabench.reporting.page.lead import averaging, digits_of, own_numbers
+from intrabench.reporting.page.leading_score import averaging, digits_of, own_numbers
 from intrabench.reporting.page.marked import marked
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout

@@ -11,7 +11,7 @@ import numpy as np
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Model, Predictor, Request, Runtime, open_image
 from intrabench.models.box_fill import BoxFill
-from intrabench.models.parts.begun import begun
+from intrabench.models.parts.two_stage_model import begun
 from intrabench.models.random_walker import RandomWalker
 from intrabench.prompts import box3d, points
 from intrabench.turns import Click, Turn
