@@ -68,7 +68,7 @@ class foreign(ContextDecorator):
         if changed and (error is None or isinstance(error, StopIteration)):
             raise Changed(f"it changed {changed}")
         if error is not None and not isinstance(error, Exception | KeyboardInterrupt):
-            what = said(error, repr)[:200] or type(error).__name__
+            what = error_text(error, repr)[:200] or type(error).__name__
             raise Quit(f"{what} would have ended the program; raise an ordinary exception").with_traceback(at)
 
 
@@ -76,7 +76,7 @@ MOST = 2000
 """Characters of what an exception says; more are cut off, for they would be repeated in every row."""
 
 
-def said(error: BaseException, how: Callable[[BaseException], str] = str) -> str:
+def error_text(error: BaseException, how: Callable[[BaseException], str] = str) -> str:
     """What an exception says, in one line; nothing if its own ``__str__`` fails."""
     try:
         with foreign():
@@ -86,7 +86,7 @@ def said(error: BaseException, how: Callable[[BaseException], str] = str) -> str
     return text if len(text) <= MOST else f"{text[: MOST - 4]} ..."
 
 
-def told(call: Callable[[], T], failed: str, remedy: str) -> T:
+def attempt(call: Callable[[], T], failed: str, remedy: str) -> T:
     """What a call of code that others wrote gives; whatever it raises becomes ``FAILED (what it was); REMEDY``.
 
     Raises:
@@ -126,7 +126,7 @@ def in_words(error: Exception) -> str:
 
     An exception that was raised in a user's file, or below it, ends in the line of that file.
     """
-    text = said(error)
+    text = error_text(error)
     if text and isinstance(error, IntraBenchError):
         return text
     if isinstance(error, Quit):

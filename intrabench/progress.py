@@ -42,7 +42,7 @@ def loading(what: str) -> AbstractContextManager[None]:
 
 
 def encoding(what: str) -> AbstractContextManager[None]:
-    """Something is encoded; the clock of the wave stands still meanwhile, and the step has its own time limit."""
+    """Something is encoded; the clock of the batch stands still meanwhile, and the step has its own time limit."""
     return step("encoding", what)
 
 

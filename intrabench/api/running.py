@@ -73,7 +73,7 @@ def run(
     calibrate``). The other options are those of ``intrabench run``. progress: show progress; None: only in notebooks
     and on terminals.
 
-    The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a wave.
+    The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a batch.
     With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given. With
     `dask` they are played by the workers of a Dask cluster.
 

@@ -39,7 +39,7 @@ Workers = Annotated[
     str, typer.Option("--workers", metavar="N", help="Processes that play: auto, a number, 0 for this one.")
 ]
 Timeout = Annotated[
-    float, typer.Option("--timeout", metavar="SECONDS", help="Limit for a wave of sessions, and for each encoding.")
+    float, typer.Option("--timeout", metavar="SECONDS", help="Limit for a batch of sessions, and for each encoding.")
 ]
 Dask = Annotated[
     str, typer.Option("--dask", metavar="WHERE", help="Dask cluster: local:4, tcp://HOST:8786 or FILE.yaml.")

@@ -12,7 +12,7 @@ from intrabench.cli.console import echo
 from intrabench.cli.rate import Host, Port
 from intrabench.cli.results import Out
 from intrabench.cli.shared import Plugins, add_plugins
-from intrabench.errors import IntraBenchError, told
+from intrabench.errors import IntraBenchError, attempt
 
 Spacing = Annotated[
     str,
@@ -44,7 +44,7 @@ def serve(
     given = {"model": model, "device": device, "dtype": dtype, "weights": weights, "plugin": plugin}
     runner = make_runner(chosen({name: value for name, value in given.items() if value != []}))
     token, mm = token_for(host), spacing_of(spacing)
-    told(runner.model.load, f"the model {runner.model.name} cannot be loaded", "try it with intrabench check")
+    attempt(runner.model.load, f"the model {runner.model.name} cannot be loaded", "try it with intrabench check")
     serving(
         lambda hosts: make_app(runner.model, Settings(token, hosts, sessions, mm)),
         *(host, port, lambda address: announce(f"{runner.model.short_spec} is served", address, token, host)),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from intrabench.datasets.validate import fitted
-from intrabench.errors import IntraBenchError, WrongType, kind, told
+from intrabench.errors import IntraBenchError, WrongType, attempt, kind
 from intrabench.fetch.archive import member_names, open_members
 from intrabench.fetch.remote import RemoteFile
 from intrabench.fetch.source import Source
@@ -245,7 +245,7 @@ def patient_of(dataset: Dataset, case: str) -> str:
     Raises:
         IntraBenchError: `patient` failed, or returned something else (WrongType).
     """
-    found: Any = told(lambda: dataset.patient(case), f"{dataset.name}.patient failed for case {case}", "repair it")
+    found: Any = attempt(lambda: dataset.patient(case), f"{dataset.name}.patient failed for case {case}", "repair it")
     if not isinstance(found, str) or not found:
         got = "an empty text" if found == "" else kind(found)
         raise WrongType(f"{dataset.name}.patient returned {got} for case {case}, expected a name, such as {case!r}")

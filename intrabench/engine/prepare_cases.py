@@ -20,7 +20,7 @@ from intrabench.engine.plan import Selected, Unavailable, find_prepared
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.scheduler import CaseScheduler
 from intrabench.engine.task_queue import TaskQueue
-from intrabench.errors import IntraBenchError, told
+from intrabench.errors import IntraBenchError, attempt
 from intrabench.fetch.source import Source
 from intrabench.models.base import Failure
 
@@ -84,7 +84,7 @@ class _CasePreparation(CaseScheduler):
     def _tried(self, dataset: Dataset, do: Callable[[], object]) -> bool:
         """Whether something could be done for a data set; else it is said why not."""
         try:
-            told(do, "its files cannot be listed", "repair its class")
+            attempt(do, "its files cannot be listed", "repair its class")
         except IntraBenchError as error:
             self._say(dataset.argument, str(error))
             return False

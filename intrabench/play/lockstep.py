@@ -20,10 +20,10 @@ from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
 
 T = TypeVar("T")
-WAVE_SECONDS = 30.0
+BATCH_SECONDS = 30.0
 LARGEST_BATCH = 64
 LAST_BATCH = 8
-"""The scores of the last wave are measured while nobody is answered, so it has at most so many sessions."""
+"""The scores of the last batch are measured while nobody is answered, so it has at most so many sessions."""
 GROWTH = 3.0
 
 
@@ -156,16 +156,16 @@ def batches(
     fullness: Callable[[], float] = lambda: 0.0,
     last: int = LAST_BATCH,
 ) -> Iterator[Sequence[T]]:
-    """Split items, in order, into waves of about half a minute each, estimated from the time of earlier waves.
+    """Split items, in order, into batches of about half a minute each, estimated from the time of earlier batches.
 
     `costs` are the relative costs of the items (slices of the target). fullness: how much of the memory for sessions
-    the last wave took, 1 is all. Waves limit that memory and the work that a killed run loses, so they grow slowly. The
-    first is a single item, because it may have slices to encode. last: if no more items are left, they are one wave;
-    before that, a wave is at most half of what is left.
+    the last batch took, 1 is all. Batches limit that memory and the work that a killed run loses, so they grow slowly. The
+    first is a single item, because it may have slices to encode. last: if no more items are left, they are one batch;
+    before that, a batch is at most half of what is left.
     """
     position, rate, filled, costliest = 0, 0.0, 0.0, 0.0
     while position < len(items):
-        allowed = min(WAVE_SECONDS / rate, GROWTH * costliest) if rate else 0.0
+        allowed = min(BATCH_SECONDS / rate, GROWTH * costliest) if rate else 0.0
         allowed = min(allowed, 1 / filled) if filled else allowed
         stop, cost = position + 1, costs[position]
         left = len(items) - position
@@ -175,7 +175,7 @@ def batches(
             stop += 1
         started = clock()
         yield items[position:stop]
-        # a cheap wave says little about the next, so estimates decrease at most by half
+        # a cheap batch says little about the next, so estimates decrease at most by half
         rate = max((clock() - started) / max(cost, 1.0), rate / 2, 1e-9)
         filled = max(fullness() / max(cost, 1.0), filled / 2)
         position, costliest = stop, max(costliest, cost)

@@ -18,7 +18,7 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
-from intrabench.errors import IntraBenchError, told
+from intrabench.errors import IntraBenchError, attempt
 from intrabench.files.documents import regular
 from intrabench.identity.loading import import_file
 from intrabench.registry.contract import Room, check_class, check_source, kind_of, likely_base, room_of, written_name
@@ -360,7 +360,7 @@ def _checked(room: Room, entry: Entry) -> type[Any]:
 
 
 def _load_point(point: importlib.metadata.EntryPoint, origin: str) -> Any:
-    return told(point.load, f"{point.value} of {origin} cannot be imported", "repair or uninstall it")
+    return attempt(point.load, f"{point.value} of {origin} cannot be imported", "repair or uninstall it")
 
 
 def _scan(path: Path, origin: str, load: Callable[[], Any], word: str = "") -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""The results folder: Parquet parts, one atomic file per finished wave, and the turns beside the rows.
+"""The results folder: Parquet parts, one atomic file per finished batch, and the turns beside the rows.
 
 rows/RUN-0001.parquet    one line per session and round
 turns/RUN-0001.parquet   the turns of the user, as JSON

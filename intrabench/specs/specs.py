@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from intrabench.errors import IntraBenchError, foreign, in_words, said, told
+from intrabench.errors import IntraBenchError, attempt, foreign, in_words
 from intrabench.specs.values import can_be_text, read
 
 T = TypeVar("T")
@@ -141,7 +141,7 @@ def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     except IntraBenchError:
         raise
     except (ValueError, TypeError) as error:
-        raise IntraBenchError(f"{spec!r}: {said(error) or type(error).__name__}") from error
+        raise IntraBenchError(f"{spec!r}: {error_text(error) or type(error).__name__}") from error
     except ModuleNotFoundError as error:
         raise IntraBenchError(
             f"{spec!r} needs {error.name}, which is not installed; run: pip install {error.name}"
@@ -158,7 +158,7 @@ def types_of(cls: type[Any]) -> dict[str, Any]:
     """
     failed, remedy = "the type of a parameter cannot be read", "import it, not only under TYPE_CHECKING"
     subject = f"class {cls.__name__}: {failed}"
-    return told(lambda: _hints(cls), subject, remedy)  # type: ignore[arg-type]
+    return attempt(lambda: _hints(cls), subject, remedy)  # type: ignore[arg-type]
 
 
 @lru_cache

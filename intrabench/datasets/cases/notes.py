@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError, in_words, told
+from intrabench.errors import IntraBenchError, attempt, in_words
 
 
 def once(said: Iterable[tuple[str, str]]) -> list[str]:
@@ -23,7 +23,7 @@ def once(said: Iterable[tuple[str, str]]) -> list[str]:
 def remarks_of(dataset: Dataset) -> Sequence[str]:
     """The remarks of a data set, or why it gives none."""
     try:
-        return told(lambda: tuple(map(str, dataset.remarks())), f"{dataset.name}.remarks failed", "repair it")
+        return attempt(lambda: tuple(map(str, dataset.remarks())), f"{dataset.name}.remarks failed", "repair it")
     except IntraBenchError as error:
         return [in_words(error)]
 

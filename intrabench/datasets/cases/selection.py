@@ -11,7 +11,7 @@ from pathlib import Path
 
 from intrabench.datasets.base import Dataset, cases_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError, told
+from intrabench.errors import IntraBenchError, attempt
 from intrabench.specs.specs import nearest
 from intrabench.target import TargetInfo
 
@@ -35,7 +35,7 @@ def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
         IntraBenchError: an entry of `wanted` matches nothing.
     """
     remedy = "check its parameters and files"
-    names = list(told(lambda: cases_of(dataset), f"data set {dataset.short_spec} cannot list its cases", remedy))
+    names = list(attempt(lambda: cases_of(dataset), f"data set {dataset.short_spec} cannot list its cases", remedy))
     if not names:
         raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")
     if not wanted:
@@ -111,7 +111,7 @@ def _cases(dataset: Dataset, names: Sequence[str], pattern: str) -> Sequence[str
             raise IntraBenchError(f"--cases {pattern} does not give a number of cases; write for example first:5")
         return names[: int(value)]
     if colon and kind == "subset" and pattern not in names:
-        subsets = told(dataset.subsets, f"data set {dataset.short_spec} cannot list its subsets", "repair it")
+        subsets = attempt(dataset.subsets, f"data set {dataset.short_spec} cannot list its subsets", "repair it")
         if value not in subsets:
             raise IntraBenchError(
                 f"--cases: data set {dataset.name} has no subset {value!r}{nearest(value, subsets)}; "

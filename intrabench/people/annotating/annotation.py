@@ -33,8 +33,8 @@ from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
 from intrabench.people.annotating.actions import write_actions
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept
-from intrabench.people.annotating.person_session import Sitting
-from intrabench.people.annotating.shared_image import Opened
+from intrabench.people.annotating.person_session import PersonSession
+from intrabench.people.annotating.shared_image import SharedImage
 from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer
@@ -88,7 +88,7 @@ class Annotation:
         """
         self.folder, self._reporter, self._images = folder, reporter, images
         self._lock, self._scorer = RLock(), Scorer()
-        self._opened = dict[ImageTask, Opened]()  # that of the last use last
+        self._opened = dict[ImageTask, SharedImage]()  # that of the last use last
         options, self._job = _run_of(given)
         with ExitStack() as stack:
             for runner in self._job.runners:
@@ -288,17 +288,17 @@ class Annotation:
         timed = Timed(kind, None, float(seconds), float(at))
         self._log.add(_rater(spec), code, Event(id, spec.key, kind, None, None, (timed,)))
 
-    def _open(self, image_task: ImageTask) -> Opened:
+    def _open(self, image_task: ImageTask) -> SharedImage:
         """The opened case, for which another one may be closed."""
         if (opened := self._opened.pop(image_task, None)) is None:
             while len(self._opened) >= self._images:
                 self._opened.pop(next(iter(self._opened))).close()
-            opened = Opened(image_task, self.folder, self._scorer)
+            opened = SharedImage(image_task, self.folder, self._scorer)
         self._opened[image_task] = opened
         opened.used = time.monotonic()
         return opened
 
-    def _sitting(self, spec: SessionSpec, code: str, events: Sequence[Event]) -> Sitting:
+    def _sitting(self, spec: SessionSpec, code: str, events: Sequence[Event]) -> PersonSession:
         """The session in play; the turns of the log are played again if it is not in memory."""
         opened = self._open(self._tasks.image_task(code))
         if spec.key not in opened.sittings:

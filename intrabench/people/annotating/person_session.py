@@ -16,7 +16,7 @@ from intrabench.play.validate import Refused
 from intrabench.turns import Turn, counting
 
 
-class Sitting:
+class PersonSession:
     """A session against an opened image. What it refuses changes nothing.
 
     begin: makes the session, which is driven in steps.

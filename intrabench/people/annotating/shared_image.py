@@ -14,12 +14,12 @@ from intrabench.engine.result_batches import ResultBatch, SessionBatch, memory, 
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
-from intrabench.people.annotating.person_session import Sitting
+from intrabench.people.annotating.person_session import PersonSession
 from intrabench.play.scorer import Scorer
 from intrabench.target import Target
 
 
-class Opened:
+class SharedImage:
     """A case, encoded once for all people. sittings: their sessions, by key. used: when, by the monotonic clock."""
 
     def __init__(self, image_task: ImageTask, root: Path, scorer: Scorer) -> None:
@@ -28,7 +28,7 @@ class Opened:
         Raises:
             IntraBenchError: a run plays this case, or the scan or the model cannot be opened.
         """
-        self.image_task, self.sittings, self._scorer = image_task, dict[str, Sitting](), scorer
+        self.image_task, self.sittings, self._scorer = image_task, dict[str, PersonSession](), scorer
         self.used, self._stack = 0.0, ExitStack()
         try:
             self._stack.enter_context(locked(root / "locks" / image_task.lock_name))
@@ -53,7 +53,7 @@ class Opened:
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
-    def sitting(self, spec: SessionSpec) -> Sitting:
+    def sitting(self, spec: SessionSpec) -> PersonSession:
         """The session of a spec, begun if it is not open.
 
         Raises:
@@ -63,7 +63,7 @@ class Opened:
             id = spec.targets[0].id
             job, target = self.image_task.job, self.target(id)
             begun = partial(make_session, job, spec, spec.key, target, self.volume, self._scorer, keep_masks=True)
-            sitting = Sitting(begun, self._image, self._scorer)
+            sitting = PersonSession(begun, self._image, self._scorer)
             if sitting.session.ended:
                 raise IntraBenchError(f"{id} cannot be prompted here: {sitting.problem}")
             self.sittings[spec.key] = sitting
