@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from intrabench.errors import IntraBenchError, attempt, foreign, in_words
+from intrabench.errors import IntraBenchError, attempt, error_text, foreign, in_words
 from intrabench.specs.values import can_be_text, read
 
 T = TypeVar("T")
