@@ -73,9 +73,9 @@ def run(
     calibrate``). The other options are those of ``intrabench run``. progress: show progress; None: only in notebooks
     and on terminals.
 
-    The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a batch.
-    With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given. With
-    `dask` they are played by the workers of a Dask cluster.
+    The sessions are played in worker processes, as many as `workers` says, which may take `timeout` seconds for a
+    batch. With ``workers=0`` they are played in this process, as a debugger needs, and always so if an object is given.
+    With `dask` they are played by the workers of a Dask cluster.
 
     An object that brings a runtime of its own (`model.runtime`) keeps it; options that say something else about it are
     refused. The run works on copies, so objects stay as they were.
