@@ -160,8 +160,8 @@ def batches(
 
     `costs` are the relative costs of the items (slices of the target). fullness: how much of the memory for sessions
     the last batch took, 1 is all. Batches limit that memory and the work that a killed run loses, so they grow slowly.
-    The first is a single item, because it may have slices to encode. last: if no more items are left, they are one batch;
-    before that, a batch is at most half of what is left.
+    The first is a single item, because it may have slices to encode. last: if no more items are left, they are one
+    batch; before that, a batch is at most half of what is left.
     """
     position, rate, filled, costliest = 0, 0.0, 0.0, 0.0
     while position < len(items):
