@@ -1,0 +1,50 @@
+"""The structure stays as simple as it is; `scripts/structure.py` measures it, and says how it counts."""
+
+from __future__ import annotations
+
+import importlib.util
+from types import ModuleType
+
+from tests.documented import ROOT
+
+
+def _script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("structure_script", ROOT / "scripts" / "structure.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+structure = _script()
+
+
+def test_rooms_and_their_arrows() -> None:
+    rooms = structure.rooms()
+    root = [name for name in rooms if structure.modules()[name].parent == structure.PACKAGE or name == "intrabench"]
+    assert len(rooms) <= 34, sorted(rooms)
+    assert len(root) <= 12, root
+    assert sum(map(len, rooms.values())) <= 290
+    up = structure.running_up(rooms)
+    assert len(up) <= 8, up
+
+
+def test_few_frames_lie_between_a_run_and_its_session_and_row() -> None:
+    """A failure shows the stack, which says how a run works."""
+    stacks = structure.profiled()
+    assert stacks["session"][-1] == "play/session.py Session.__init__"
+    assert stacks["row"][-1] == "results/store.py Store.write_part"
+    assert len(stacks["session"]) <= 15, "\n".join(stacks["session"])
+    assert len(stacks["row"]) <= 17, "\n".join(stacks["row"])
+
+
+def test_arrows_that_run_up_are_counted() -> None:
+    layers = {"cli": {"engine", "files"}, "engine": {"files"}, "files": set[str]()}
+    assert structure.running_up(layers) == []
+    assert structure.running_up({**layers, "files": {"cli"}}) == [("files", "cli")]
+
+
+def test_a_test_that_pins_a_sentence_is_counted() -> None:
+    total, pinning = structure.tests()
+    assert len(pinning) < 0.29 * total
