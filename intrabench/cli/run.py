@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
@@ -15,11 +16,11 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from intrabench.cli import options as o
-from intrabench.cli import run_options as r
-from intrabench.cli.config import Config, check_config
+from intrabench.cli.config import check_config
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Json, Plugins, Targets, continued, flag, show
+from intrabench.cli.results import tell_damage
+from intrabench.cli.run_options import PANELS
+from intrabench.cli.shared import Json, Plugins, continued, flag, show
 from intrabench.cli.verbosity import quiet, verbose
 from intrabench.errors import several
 
@@ -39,23 +40,13 @@ def add_runs(app: typer.Typer) -> None:
         app.command()(command)
 
 
-PANELS = {
-    "What is played": "config model prompter refine hand dataset perturb cases targets seed",
-    "By which rules": "protocol only rounds stop joint metric effort strict",
-    "Where results go": "out save_masks dry_run quiet verbose fail_fast",
-    "Models": "weights fetch device dtype batch compile python plugin",
-    "Memory and disk": "memory cache_embeddings cache_gb",
-    "Workers and clusters": "workers timeout dask collect",
-}
-"""The options of a run under the headings of its help."""
-
-
 class InPanels(TyperCommand):
     """A command whose help has its options under headings, in the order of `PANELS`."""
 
     def format_help(self, *args: Any) -> None:
         """Arrange all options that it has by now, and show them."""
-        panels = {name: panel for panel, names in PANELS.items() for name in names.split()}
+        panels = {name: panel for panel, options in PANELS.items() for name in options}
+        panels |= dict.fromkeys(("quiet", "verbose"), "Where results go")  # of all commands
         places = list(panels)
         for option in self.params:
             if isinstance(option, TyperOption) and option.name in panels:
@@ -64,61 +55,22 @@ class InPanels(TyperCommand):
         super().format_help(*args)
 
 
-def run(
-    context: typer.Context,
-    model: o.Models = [],  # noqa: B006
-    prompter: o.Prompters = [],  # noqa: B006
-    dataset: o.Datasets = [],  # noqa: B006
-    perturb: o.Perturb = [],  # noqa: B006
-    refine: r.Refine = [],  # noqa: B006
-    hand: o.Hand = "",
-    effort: o.Effort = None,
-    stop: r.Stop = "",
-    joint: r.Joint = "",
-    seed: r.Seed = [],  # noqa: B006
-    cases: Cases = [],  # noqa: B006
-    targets: Targets = [],  # noqa: B006
-    rounds: o.Rounds = None,
-    protocol: o.Protocol = "basic@1",
-    metric: r.Metric = [],  # noqa: B006
-    only: r.Only = [],  # noqa: B006
-    out: Out = None,
-    device: o.Device = "auto",
-    batch: o.Batch = "fixed",
-    memory: r.Memory = 512,
-    dtype: o.Dtype = "float32",
-    compile: r.Compile = False,
-    weights: o.Weights = None,
-    cache_embeddings: r.CacheEmbeddings = None,
-    cache_gb: r.CacheGb = None,
-    python: o.Python = None,
-    save_masks: r.SaveMasks = False,
-    strict: r.Strict = False,
-    dry_run: r.DryRun = False,
-    plugin: Plugins = [],  # noqa: B006
-    workers: r.Workers = "auto",
-    timeout: r.Timeout = 600.0,
-    dask: r.Dask = "",
-    collect: r.Collect = False,
-    fetch: r.Fetch = False,
-    fail_fast: r.FailFast = False,
-    config: Config = None,
-) -> None:
+def run(context: typer.Context, **given: Any) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
     Without --prompter and --model, those of the protocol are run (intrabench@1 has both).
     """
-    given = dict(locals())
     from intrabench.engine.make_job import check_idle
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
-    check_config(context, config)
-    options = options_of(given, "out", "dry_run", "config", "context")
+    out: Path | None = given["out"]
+    check_config(context, given["config"])
+    options = options_of(given, "out", "dry_run", "config")
     check_idle(options)
-    if not dataset:
+    if not given["dataset"]:
         note(f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT", err=True)
-    if dry_run:
+    if given["dry_run"]:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
 
@@ -127,6 +79,21 @@ def run(
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
         play(options, out, command, partial(_show, preset=preset, command=command + _where(out)))
+
+
+def _with_options(command: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> None:
+    """Give a command its options as parameters, which typer reads from its signature."""
+    kinds = {name: kind for name, (kind, _) in options.items()}
+    first = inspect.signature(command).parameters["context"].replace(annotation=typer.Context)
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
+        for name, (_, default) in options.items()
+    ]
+    command.__annotations__ = {"context": typer.Context, **kinds, "return": None}
+    command.__signature__ = inspect.Signature([first, *more])  # type: ignore[attr-defined]
+
+
+_with_options(run, {name: option for panel in PANELS.values() for name, option in panel.items()})
 
 
 def options_of(given: dict[str, Any], *others: str) -> Options:

@@ -1,6 +1,6 @@
 """The options of a run, by their names on the command line, in `intrabench.run` and in the records of runs.
 
-An option is named only here, in the command `run` and in the function `run`; all else is derived from these names.
+An option is named only here, in `intrabench.cli.run_options` and in the function `run`; all else is derived from these.
 """
 
 from __future__ import annotations
