@@ -67,7 +67,7 @@ def play_until(moment: str, place: tuple[int, int, int]) -> None:
             patch.setattr(annotation.Annotation, "_store", die)
         if moment == "amid rows":
             take = lambda self, part: (self.store.write_masks(part.masks), die())  # noqa: E731
-            patch.setattr(annotation.RowWriter, "take", take)
+            patch.setattr(annotation.ResultWriter, "take", take)
         if moment == "before actions":
             patch.setattr(annotation, "write_actions", die)
         if moment == "before the mark":
