@@ -1,4 +1,9 @@
-"""Human effort, computed from the actions of the hand and cost tables: those of ``effort.toml``, or measured ones."""
+"""Human effort, computed from the actions of the hand and cost tables: those of ``effort.toml``, or measured ones.
+
+A `Calibration` is a TOML file of seconds and errors of the hand that were measured on people; `intrabench calibrate`
+writes one. ``--effort FILE`` takes its ``[seconds]``, ``--hand FILE`` its ``[hand]``. All of it stands in the records
+of runs, so that results do not depend on the file.
+"""
 
 from __future__ import annotations
 

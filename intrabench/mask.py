@@ -44,6 +44,7 @@ def frozen(array: A) -> A:
 
 
 THRESHOLD = "apply a threshold first, such as probabilities > 0.5"
+# types of arrays, for all files
 Array = NDArray[Any]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

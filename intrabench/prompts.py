@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import kind
-from intrabench.mask import Array, Box, frozen, plain
+from intrabench.mask import Box, Ints, frozen, plain
 
 PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso", "text"]
 Derived = Literal["none", "all"]
@@ -40,7 +40,7 @@ class Abilities:
 
 @dataclass(frozen=True, eq=False)
 class _Stroke:
-    points: Array
+    points: Ints
     label: int = 1
 
     def __post_init__(self) -> None:
@@ -68,9 +68,9 @@ class Prompts:
     box3d: ``z0, y0, x0, z1, y1, x1`` or None. text: what is to be segmented, in words on one line, or None.
     """
 
-    points: Array = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
-    boxes2d: Array = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
-    box3d: Array | None = None
+    points: Ints = field(default_factory=lambda: np.zeros((0, 4), dtype=np.int64))
+    boxes2d: Ints = field(default_factory=lambda: np.zeros((0, 5), dtype=np.int64))
+    box3d: Ints | None = None
     scribbles: tuple[Scribble, ...] = ()
     lassos: tuple[Lasso, ...] = ()
     drawn: NDArray[np.bool_] | None = None
@@ -90,12 +90,12 @@ class Prompts:
             _check_text(self.text)
 
     @property
-    def drawn_boxes2d(self) -> Array:
+    def drawn_boxes2d(self) -> Ints:
         """The 2D boxes that the hand drew."""
         return self.boxes2d[self.drawn]
 
     @property
-    def clicked_points(self) -> Array:
+    def clicked_points(self) -> Ints:
         """The points that the hand clicked."""
         return self.points[self.clicked]
 
@@ -122,7 +122,7 @@ class Prompts:
         }
         return frozenset(kind for kind, here in present.items() if here)
 
-    def extents(self) -> Array:
+    def extents(self) -> Ints:
         """The tight box of each prompt, rows ``z0, y0, x0, z1, y1, x1``, half-open; a text is nowhere."""
         z, low, high = self.boxes2d[:, :1], self.boxes2d[:, 1:3], self.boxes2d[:, 3:]
         rows = [np.hstack([self.points[:, :3], self.points[:, :3] + 1]), np.hstack([z, low, z + 1, high])]
@@ -232,7 +232,7 @@ _LARGEST = 2**53
 """No voxel index is as large; floats beyond it are no longer exact."""
 
 
-def _rows(values: Any, width: int, meaning: str) -> Array:
+def _rows(values: Any, width: int, meaning: str) -> Ints:
     """Values as rows of `width` whole numbers, which cannot be written into.
 
     Raises:
@@ -252,7 +252,7 @@ def _rows(values: Any, width: int, meaning: str) -> Array:
     return frozen(found.astype(np.int64).reshape(-1, width))
 
 
-def _row(values: Any, width: int, meaning: str) -> Array:
+def _row(values: Any, width: int, meaning: str) -> Ints:
     """Values as one such row."""
     rows = _rows(values, width, meaning)
     if len(rows) != 1:

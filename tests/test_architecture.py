@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Iterator
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -17,60 +16,35 @@ import pytest
 
 import intrabench
 from tests.conftest import IMPORTED
+from tests.scripts import script
 
 PACKAGE = Path(intrabench.__file__).parent
-DOORS = {"intrabench", "intrabench.registry.registry", "intrabench.registry.contract"}
-"""They name classes of every room, which are imported on first use: the package's own names, and classes by name."""
+structure = script("structure")
 
 
 @cache
 def imports() -> dict[str, set[str]]:
     """Which modules each module imports, at its top or inside of a function."""
-    files = {path for path in PACKAGE.rglob("*.py") if "template" not in path.parts}
-    modules = {_name(path): path for path in files}
-    return {name: set(_imported(path, modules.keys())) - {name} for name, path in modules.items()}
-
-
-def _name(path: Path) -> str:
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts).removesuffix(".__init__")
-
-
-def _imported(path: Path, modules: object) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name in modules)  # type: ignore[operator]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = (f"{node.module}.{alias.name}" for alias in node.names)
-            found = [name if name in modules else node.module for name in names]  # type: ignore[operator]
-            yield from (name for name in found if name in modules)  # type: ignore[operator]
-
-
-def circle(arrows: dict[str, set[str]]) -> list[str]:
-    """The names of a circle, nothing where there is none."""
-    try:
-        TopologicalSorter(arrows).prepare()
-    except CycleError as error:
-        return list(error.args[1])
-    return []
+    found: dict[str, set[str]] = structure.imports()
+    return found
 
 
 def test_no_circle_of_files() -> None:
     arrows = {name: found - {"intrabench"} for name, found in imports().items() if name != "intrabench"}
     assert len(arrows) > 200
-    assert circle(arrows) == []
+    assert structure.circle(arrows) == []
 
 
 def test_no_circle_of_rooms() -> None:
-    """A room is a folder of the package; the files of its root are rooms of their own."""
+    """But for `DOORS`, which name classes of every room that are imported on first use."""
     rooms: dict[str, set[str]] = {}
     for name, found in imports().items():
-        if name in DOORS:
-            continue
-        room = ".".join(name.split(".")[:2])
-        rooms.setdefault(room, set()).update({".".join(other.split(".")[:2]) for other in found - DOORS} - {room})
+        if name not in structure.DOORS:
+            others = map(structure.room, found - structure.DOORS)
+            rooms.setdefault(structure.room(name), set()).update(others)
+    rooms = {name: others - {name} for name, others in rooms.items()}
     assert {"intrabench.cli", "intrabench.engine", "intrabench.statistics"} <= rooms.keys()
-    assert circle(rooms) == []
+    assert structure.circle(rooms) == []
 
 
 @pytest.mark.parametrize(
@@ -130,3 +104,27 @@ def test_a_room_says_what_the_page_says() -> None:
         docstring = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
         first = " ".join(docstring.partition("\n\n")[0].split()).rstrip(".")
         assert rows[room.name].lower() == first.lower(), room.name
+
+
+def test_parts_of_the_package_import_only_what_the_page_lists_below_them() -> None:
+    table = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.M)
+    height = {part: -number for number, line in enumerate(lines) for part in re.findall(r"\w+", line)}
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found - {"__init__", "__main__"} == set(height)
+    for path in PACKAGE.rglob("*.py"):
+        part = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        for name in _imported(ast.parse(path.read_text(encoding="utf-8"))) if part in height else ():
+            below = height[part] > height[name] or part == name or height[part] == height[name] == 1 - len(lines)
+            assert below or part == "registry", f"{path} imports intrabench.{name}"
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    """The parts of the package that a file imports, other than for types alone."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "intrabench":
+            _, *names = (node.module or "").split(".")
+            yield from names[:1] or [alias.name for alias in node.names if not alias.name.startswith("_")]
+        yield from _imported(node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import hashlib
 import importlib.util
@@ -12,7 +11,7 @@ import shlex
 import sys
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -398,28 +397,3 @@ def test_the_page_on_python_lists_the_functions() -> None:
     assert functions == {
         name for module, names in intrabench._PLACES.items() if module.startswith("api.") for name in names
     }
-
-
-def test_parts_of_the_package_import_only_what_the_page_lists_below_them() -> None:
-    table = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.M)
-    height = {part: -number for number, line in enumerate(lines) for part in re.findall(r"\w+", line)}
-    package = ROOT / "intrabench"
-    found = {path.stem for path in package.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
-    assert found - {"__init__", "__main__"} == set(height)
-    for path in package.rglob("*.py"):
-        part = path.relative_to(package).with_suffix("").parts[0]
-        for name in _imported(ast.parse(path.read_text(encoding="utf-8"))) if part in height else ():
-            below = height[part] > height[name] or part == name or height[part] == height[name] == 1 - len(lines)
-            assert below or part == "registry", f"{path.relative_to(ROOT)} imports intrabench.{name}"
-
-
-def _imported(tree: ast.AST) -> Iterator[str]:
-    """The parts of the package that a file imports, other than for types alone."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "intrabench":
-            _, *names = (node.module or "").split(".")
-            yield from names[:1] or [alias.name for alias in node.names if not alias.name.startswith("_")]
-        yield from _imported(node)

@@ -1,1 +1,1 @@
-"""The same as functions in Python, which return data and print nothing."""
+"""The functions behind the command line, in Python; they return data and print nothing."""

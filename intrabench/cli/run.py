@@ -128,7 +128,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with reporting(quiet=quiet()) as reporter, continued(reporter, "sessions"), _told_of_first_failure(reporter):
+    with reporting(quiet=quiet()) as reporter, continued(reporter, "sessions"), _showing_first_failure(reporter):
         summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
@@ -156,7 +156,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
 
 
 @contextmanager
-def _told_of_first_failure(reporter: Reporter) -> Iterator[None]:
+def _showing_first_failure(reporter: Reporter) -> Iterator[None]:
     """The failure that is to end a run is shown with its traceback, and ends the command with exit code 1."""
     from intrabench.engine.writer import FirstFailure
 

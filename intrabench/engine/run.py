@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 import random
 import secrets
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from intrabench.datasets.cases.trusted_folders import note_given
 from intrabench.engine.availability import fetch_weights, find_available
-from intrabench.engine.executors.executor import Executors
 from intrabench.engine.executors.make import make_executors, plays_in_process
+from intrabench.engine.executors.timeout import after
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options
@@ -69,7 +67,7 @@ def execute(
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
             scheduler = Scheduler(plan, writer, reporter)
-            with make_executors(found.options, scheduler) as executors, _stopping(scheduler, executors, limit_s):
+            with make_executors(found.options, scheduler) as executors, after(limit_s, scheduler.stop, executors):
                 scheduler.run(executors)
         if writer.store.parts:
             _tidy(folder, run_id, reporter)
@@ -77,21 +75,6 @@ def execute(
     finally:
         for runner in job.runners:
             runner.close()
-
-
-@contextmanager
-def _stopping(scheduler: Scheduler, executors: Executors, limit_s: float) -> Iterator[None]:
-    """Stop the executors, if they are other processes, when so many seconds are over."""
-    if limit_s == math.inf:
-        yield
-        return
-    timer = threading.Timer(limit_s, scheduler.stop, [executors])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _tidy(folder: Path, run_id: str, reporter: Reporter) -> None:

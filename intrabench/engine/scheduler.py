@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from functools import partial
 from threading import Event, RLock, Thread
@@ -28,7 +29,7 @@ ARRIVAL_SECONDS = 1.0
 """How often it is asked whether more executors have come."""
 
 
-class CaseScheduler:
+class CaseScheduler(ABC):
     """Has the cases of a queue prepared. `take` says what becomes of each; subclasses also have tasks played."""
 
     def __init__(self, queue: TaskQueue, reporter: Reporter) -> None:
@@ -57,32 +58,32 @@ class CaseScheduler:
         stop, more = partial(self.stop, executors), lambda: playing(executors.more())
         run_threads([*preparing, *playing(executors.players)], stop, more)
 
+    @abstractmethod
     def begin(self, executors: Executors) -> None:
         """The work begins."""
 
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027
         """All is done."""
 
     def wants(self, dataset: Dataset) -> bool:
         """Whether another case of a data set is still to be prepared."""
         return True
 
+    @abstractmethod
     def take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
         """A case is prepared, or cannot be."""
-        raise NotImplementedError
 
-    def prepared_all(self) -> None:
-        """The last case was prepared."""
+    def prepared(self, last: bool) -> None:  # noqa: B027
+        """A case was taken."""
 
     def _prepare_all(self, executor: Executor) -> None:
         while (selected := self.queue.case()) is not None:
             if self.wants(selected[0]):
                 self.take(*selected, executor.prepare(*selected))
-            if self.queue.prepared():
-                self.prepared_all()
+            self.prepared(last=self.queue.prepared())
 
-    def _play_all(self, executor: Executor) -> None:
-        raise NotImplementedError
+    def _play_all(self, executor: Executor) -> None:  # noqa: B027
+        """Play what is on the queue; here there are only cases."""
 
     def stop(self, executors: Executors) -> None:
         """Have all executors end soon; what is complete is kept. Called from any thread."""
@@ -110,7 +111,7 @@ class Scheduler(CaseScheduler):
         for (dataset, case), index in plan.ready.items():
             self._found(dataset, case, index)
         if not plan.waiting:
-            self.prepared_all()
+            self._tell_notes()
 
     def begin(self, executors: Executors) -> None:
         """Tell what is to be done; in this process, all cases are prepared before."""
@@ -142,10 +143,15 @@ class Scheduler(CaseScheduler):
             self._lost(dataset, case, found)
         else:
             self._found(dataset, case, found)
-        self.reporter.converting(self.queue.cases - 1)
 
-    def prepared_all(self) -> None:
-        """Say what is unusual, now that all cases are known."""
+    def prepared(self, last: bool) -> None:
+        """Say how many cases are left, and in the end what is unusual."""
+        self.reporter.converting(self.queue.cases)
+        if last:
+            self._tell_notes()
+
+    def _tell_notes(self) -> None:
+        """What is unusual, now that all cases are known."""
         for line in self.plan.notes():
             self.reporter.say(line)
 

@@ -1,11 +1,11 @@
-"""Leases: who works on something now, for processes on machines that share nothing but a folder.
+"""Locks: who works on something now, for processes on machines that share nothing but a folder.
 
-A lease is a file that names its holder, who touches it all the time, gives it back at the end by deleting it, and loses
+A lock is a file that names its holder, who touches it all the time, gives it back at the end by deleting it, and loses
 it to the next one who asks when it died or fell silent. No lock of the operating system is involved, which some network
 mounts do not honour, and no clocks are compared: whoever asks measures the silence of the holder with its own.
 
-A lease says who should work, not that only one does: a machine that was suspended longer than `SILENCE` wakes up and
-goes on. So what is done under a lease must do no harm when it is done twice, as files that are replaced whole.
+A lock says who should work, not that only one does: a machine that was suspended longer than `SILENCE` wakes up and
+goes on. So what is done under a lock must do no harm when it is done twice, as files that are replaced whole.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ ATTEMPTS = 3
 """So many holders in a row may die over the same thing, or be ended, before it counts as the reason."""
 
 POLL = 1.0
-"""Seconds between two looks at a lease that somebody else holds; the first follow each other faster."""
+"""Seconds between two looks at a lock that somebody else holds; the first follow each other faster."""
 
 PATIENCE = 3.0
 """Seconds of waiting after which a process says for whom."""
 
 TRIES = ".tries"
-"""The ending of the file beside a lease with the number of holders, up to this one, that died or were ended."""
+"""The ending of the file beside a lock with the number of holders, up to this one, that died or were ended."""
 
 _LOOK = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""How a lease is opened to look at it; Windows has neither."""
+"""How a lock is opened to look at it; Windows has neither."""
 
 _log = logging.getLogger("intrabench")
 _looked: dict[Path, tuple[tuple[int, ...], float]] = {}
-"""How the leases of others looked at last, and since when, by the clock of this process that nobody can set."""
+"""How the locks of others looked at last, and since when, by the clock of this process that nobody can set."""
 
 
 class Busy(Exception):
-    """Somebody else holds the lease; the message says who, and since when there was no sign of life."""
+    """Somebody else holds the lock; the message says who, and since when there was no sign of life."""
 
 
 @dataclass
 class Lock:
-    """A lease that this process holds.
+    """A lock that this process holds.
 
     attempts: how many holders in a row, before this one, died, fell silent or were `ended`.
     """
@@ -79,7 +79,7 @@ class Lock:
             self._note()
 
     def ended(self) -> None:
-        """Somebody else ends this holder before it is done: it gives the lease back, but counts like one that died."""
+        """Somebody else ends this holder before it is done: it gives the lock back, but counts like one that died."""
         self._counts = True
 
     def _note(self) -> None:
@@ -95,14 +95,14 @@ class Lock:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator[Lock]:
-    """Hold the lease of a path while the context lasts; its folder is created.
+    """Hold the lock of a path while the context lasts; its folder is created.
 
     wait: try until the holder gives it back, dies, or was silent for `SILENCE`. Without, the silence adds up over the
     calls of a process for one path. option: what chooses another folder, for the message.
 
     Raises:
         Busy: somebody else holds it, and `wait` is False.
-        CannotWrite: there is something else at the path, or the lease cannot be written.
+        CannotWrite: there is something else at the path, or the lock cannot be written.
     """
     began, pause, told = time.monotonic(), POLL / 20, False
     while (claim := _claimed(path, option)) is None:
@@ -115,16 +115,16 @@ def locked(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator
             time.sleep(pause)
         pause = min(2 * pause, POLL)
     tries = path.with_suffix(TRIES)
-    lease = Lock(_count(tries), claim, tries)
+    lock = Lock(_count(tries), claim, tries)
     try:
-        lease._note()
-        yield lease
+        lock._note()
+        yield lock
     finally:
-        lease._give_back()
+        lock._give_back()
 
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody holds a lease now. A holder on another machine counts until it was silent for `SILENCE`."""
+    """Whether somebody holds a lock now. A holder on another machine counts until it was silent for `SILENCE`."""
     try:
         claim = _tried(path)
         if claim is None:
@@ -136,7 +136,7 @@ def is_locked(path: Path) -> bool:
 
 
 def silence(path: Path) -> float:
-    """Seconds since a lease was touched, by the clock of its file system, which may be that of another machine.
+    """Seconds since a lock was touched, by the clock of its file system, which may be that of another machine.
 
     Raises:
         OSError: it is gone, or its folder is read-only.
@@ -146,7 +146,7 @@ def silence(path: Path) -> float:
 
 
 def forget(path: Path, seconds: float) -> None:
-    """Delete a lease that was silent for so long by the clock of its file system, whose holder may be elsewhere."""
+    """Delete a lock that was silent for so long by the clock of its file system, whose holder may be elsewhere."""
     with suppress(OSError):
         found = _seen(path)
         if silence(path) > seconds:
@@ -154,10 +154,10 @@ def forget(path: Path, seconds: float) -> None:
 
 
 def _set_aside(path: Path, found: os.stat_result) -> None:
-    """Delete a lease, unless it is no longer the one that was `found`.
+    """Delete a lock, unless it is no longer the one that was `found`.
 
     filelock does so only where a file system can exchange two names, as NFS, SMB and Lustre cannot. Without, there is a
-    moment in which the lease of somebody who was faster is away; it is put back, or noticed as lost.
+    moment in which the lock of somebody who was faster is away; it is put back, or noticed as lost.
     """
     aside = path.with_name(f"{path.name}.break.{secrets.token_hex(8)}")
     with suppress(OSError):
@@ -172,7 +172,7 @@ def _set_aside(path: Path, found: os.stat_result) -> None:
 
 
 def _claimed(path: Path, option: str) -> SoftFileLease | None:
-    """The claim of a lease, or None if somebody else holds it; a holder who was silent for too long loses it."""
+    """The claim of a lock, or None if somebody else holds it; a holder who was silent for too long loses it."""
     try:
         claim = _tried(path)
         if claim is None and (silent := _silent(path)):
@@ -190,7 +190,7 @@ def _claimed(path: Path, option: str) -> SoftFileLease | None:
 
 
 def _tried(path: Path) -> SoftFileLease | None:
-    """One attempt; the lease of a process of this machine that is dead is free."""
+    """One attempt; the lock of a process of this machine that is dead is free."""
     claim = SoftFileLease(path, lease_duration=SILENCE, thread_local=False, timeout=0)
     try:
         claim.acquire()
@@ -200,7 +200,7 @@ def _tried(path: Path) -> SoftFileLease | None:
 
 
 def _silent(path: Path) -> os.stat_result | None:
-    """The state of a lease in which this process saw it for `SILENCE`, else None."""
+    """The state of a lock in which this process saw it for `SILENCE`, else None."""
     try:
         found, now = _seen(path), time.monotonic()
     except FileNotFoundError:  # given back meanwhile
@@ -211,7 +211,7 @@ def _silent(path: Path) -> os.stat_result | None:
 
 
 def _seen(path: Path) -> os.stat_result:
-    """The state of a lease; it is opened, because NFS asks the server only then."""
+    """The state of a lock; it is opened, because NFS asks the server only then."""
     handle = os.open(path, _LOOK)
     try:
         found = os.fstat(handle)
@@ -227,7 +227,7 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _holder(path: Path) -> str:
-    """Who holds a lease, in words, and since when there was no sign of life."""
+    """Who holds a lock, in words, and since when there was no sign of life."""
     owner = SoftFileLease(path, lease_duration=SILENCE, thread_local=False).owner
     who = f"process {owner.pid} on {owner.hostname.partition('?')[0]}" if owner else "another process"
     seen = _looked.get(path)

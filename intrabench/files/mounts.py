@@ -1,4 +1,4 @@
-"""Whether the mount of a folder keeps what leases rely on: exclusive creation, renaming, heartbeats that are seen."""
+"""Whether the mount of a folder keeps what locks rely on: exclusive creation, renaming, heartbeats that are seen."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPTIONS = {
     ("nfs", "nocto"): f"which, mounted with nocto, {_LATE}",
     ("cifs", "cache=loose"): f"which, mounted with cache=loose, {_LATE}",
 }
-"""Leases need no locks, so NFS with nolock, or Lustre without flock, is as good as any."""
+"""Ours need no locks of the operating system, so NFS with nolock, or Lustre without flock, is as good as any."""
 
 
 @dataclass(frozen=True)

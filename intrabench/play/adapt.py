@@ -103,7 +103,7 @@ def _scribbles(prompts: Prompts) -> Prompts:
 
 def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
     drawn = prompts.drawn_boxes2d
-    others = replace(prompts, boxes2d=np.zeros((0, 5)), drawn=None)
+    others = replace(prompts, boxes2d=np.zeros((0, 5), np.int64), drawn=None)
     if len(drawn) == 0:
         if others.kinds:
             return others, "derived->drawn"
@@ -147,7 +147,7 @@ def _points(
     if first and not prompts.kinds & {"box2d", "box3d"}:
         raise NotApplicable("an initial point has no counterpart for a model that takes only boxes")
     positive = prompts.points[prompts.points[:, 3] == 1]
-    without = replace(prompts, points=np.zeros((0, 4)), clicked=None)
+    without = replace(prompts, points=np.zeros((0, 4), np.int64), clicked=None)
     if first or len(positive) == 0:  # a first box says more than points in the same turn
         return without, "ignored"
     if "box2d" in accepts:

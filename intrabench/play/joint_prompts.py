@@ -19,7 +19,7 @@ def negatives(turns: Sequence[Turn]) -> Prompts:
     strokes = tuple(Scribble(one.points, 0) for prompts in given for one in prompts.scribbles if one.label == 1)
     if not points:
         return Prompts()
-    return Prompts(np.vstack(points) * (1, 1, 1, 0), scribbles=strokes, clicked=np.concatenate(clicked))
+    return Prompts(np.vstack(points) * np.array([1, 1, 1, 0]), scribbles=strokes, clicked=np.concatenate(clicked))
 
 
 def on_slices(prompts: Prompts, slices: frozenset[int]) -> Prompts:

@@ -17,7 +17,7 @@ FINISHED, RUNNING = "finished", "running"
 """States of runs; others are interrupted, or failed with the type of the error. One that was killed stays running."""
 
 LOCK = ".run"
-"""Ending of the lease that a run holds, after the run's id."""
+"""Ending of the lock that a run holds, after the run's id."""
 
 _RENAMED = {"models": "model", "prompters": "prompter", "datasets": "dataset", "seeds": "seed"}
 _RENAMED |= {"memory_mb": "memory", "plugins": "plugin"}

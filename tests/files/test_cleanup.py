@@ -76,7 +76,7 @@ def test_the_next_run_and_the_next_merge_do_so(tmp_path: Path, opens: Callable[[
     assert [path for path in left if path.exists()] == []
 
 
-def test_a_lease_that_is_held_stays_with_what_it_guards(tmp_path: Path) -> None:
+def test_a_lock_that_is_held_stays_with_what_it_guards(tmp_path: Path) -> None:
     lock, part, old = tmp_path / ".case.lock", aged(tmp_path / ".case.part"), aged(tmp_path / ".case.old")
     with locked(lock) as lease:
         remove_leftovers(tmp_path, *PATTERNS)
@@ -97,7 +97,7 @@ def test_the_clock_of_the_disk_decides_and_not_that_of_the_machine(
     assert (lock.exists(), part.exists()) == (True, True)
 
 
-def test_who_takes_an_old_lease_over_while_it_is_removed_keeps_it(
+def test_who_takes_an_old_lock_over_while_it_is_removed_keeps_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock, part = aged(tmp_path / ".a.lock"), aged(tmp_path / ".a.part")

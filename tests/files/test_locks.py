@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, also after kills, silence, clocks that differ, and things at their path that are none.
+"""Locks: one holder at a time, also after kills, silence, clocks that differ, and things at their path that are none.
 
 What a contender measures with its own clock is tested with a clock that stands until the test sets it forward.
 """
@@ -39,16 +39,16 @@ if host:
     touch = os.utime
     os.utime = lambda file, times: touch(file, (time.time() - float(behind),) * 2)
 locks.SILENCE = float(silence)
-with locks.locked(Path(sys.argv[1])) as lease:
-    print(lease.attempts, flush=True)
+with locks.locked(Path(sys.argv[1])) as lock:
+    print(lock.attempts, flush=True)
     for line in sys.stdin:
-        lease.progressed() if line == "progressed\\n" else None
-        print(lease.lost, flush=True)
+        lock.progressed() if line == "progressed\\n" else None
+        print(lock.lost, flush=True)
 """
 
 
 class Holder:
-    """Another process that holds a lease, on a machine of that name whose clock is so many seconds behind."""
+    """Another process that holds a lock, on a machine of that name whose clock is so many seconds behind."""
 
     def __init__(self, path: Path = LOCK, host: str = "", silence: float = SILENCE, behind: float = 0) -> None:
         command = [sys.executable, "-c", HOLDER, str(path), host, str(silence), str(behind)]
@@ -56,7 +56,7 @@ class Holder:
         self.attempts = int(self._heard())
 
     def lost(self, word: str = "") -> bool:
-        """Whether it says that it lost the lease."""
+        """Whether it says that it lost the lock."""
         assert self.process.stdin is not None
         self.process.stdin.write(f"{word}\n")
         self.process.stdin.flush()
@@ -73,7 +73,7 @@ class Holder:
         return self
 
     def ended(self) -> int:
-        """Its exit code after it gave the lease back."""
+        """Its exit code after it gave the lock back."""
         self.process.communicate()
         return self.process.returncode
 
@@ -113,7 +113,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def taken() -> bool:
-    """Whether the lease could be taken; it is given back."""
+    """Whether the lock could be taken; it is given back."""
     try:
         with locked(LOCK):
             return True
@@ -143,7 +143,7 @@ while left:
 
 
 @pytest.mark.parametrize("processes", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_no_lease_is_locked_twice_and_nothing_stays(processes: int) -> None:
+def test_no_lock_is_locked_twice_and_nothing_stays(processes: int) -> None:
     command = [sys.executable, "-c", CONTENDER]
     all = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
     printed = [one.communicate()[0].split() for one in all]
@@ -152,7 +152,7 @@ def test_no_lease_is_locked_twice_and_nothing_stays(processes: int) -> None:
     assert {path.suffix for path in Path().iterdir()} == {".done"}
 
 
-def test_holders_that_are_killed_are_counted_until_one_finishes_something_or_gives_the_lease_back() -> None:
+def test_holders_that_are_killed_are_counted_until_one_finishes_something_or_gives_the_lock_back() -> None:
     assert [Holder().killed().attempts for _ in range(4)] == [0, 1, 2, 3]
     one = Holder()
     assert (one.attempts, one.lost("progressed")) == (4, False)
@@ -161,38 +161,38 @@ def test_holders_that_are_killed_are_counted_until_one_finishes_something_or_giv
     last = Holder()
     assert (last.attempts, last.ended()) == (2, 0)
     assert list(Path().iterdir()) == []
-    with locked(LOCK) as lease:
-        assert lease.attempts == 0
+    with locked(LOCK) as lock:
+        assert lock.attempts == 0
 
 
 def test_holders_that_are_ended_count_like_those_that_died() -> None:
     for before in range(3):
-        with locked(LOCK) as lease:
-            assert lease.attempts == before
-            lease.ended()
+        with locked(LOCK) as lock:
+            assert lock.attempts == before
+            lock.ended()
         assert not is_locked(LOCK)
-    with locked(LOCK) as lease:
-        assert lease.attempts == 3
+    with locked(LOCK) as lock:
+        assert lock.attempts == 3
     assert list(Path().iterdir()) == []
 
 
-def test_a_process_that_slept_too_long_loses_the_lease_and_does_not_disturb_its_successor(clock: Clock) -> None:
+def test_a_process_that_slept_too_long_loses_the_lock_and_does_not_disturb_its_successor(clock: Clock) -> None:
     with holder() as sleeper:
         sleeper.process.send_signal(signal.SIGSTOP)
         assert not taken()
         clock.now += SILENCE
-        with locked(LOCK) as lease:
-            assert lease.attempts == 1
+        with locked(LOCK) as lock:
+            assert lock.attempts == 1
             sleeper.process.send_signal(signal.SIGCONT)
             assert sleeper.lost()
             assert sleeper.ended() == 0
-            assert not lease.lost
+            assert not lock.lost
             assert (LOCK.exists(), TRIES.read_text()) == (True, "2")
     assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize("behind", [0, 3600, -3600])
-def test_a_holder_on_a_machine_with_another_clock_keeps_its_lease_while_it_lives(clock: Clock, behind: int) -> None:
+def test_a_holder_on_a_machine_with_another_clock_keeps_its_lock_while_it_lives(clock: Clock, behind: int) -> None:
     with holder("elsewhere", 0.3, behind) as other:
         for _ in range(4):
             with pytest.raises(Busy, match=rf"process {other.process.pid} on elsewhere, which holds a\.lock"):
@@ -207,8 +207,8 @@ def test_a_holder_on_a_machine_with_another_clock_keeps_its_lease_while_it_lives
         clock.now += SILENCE - 1
         assert not taken()
         clock.now += 1
-        with locked(LOCK) as lease:
-            assert lease.attempts == 1
+        with locked(LOCK) as lock:
+            assert lock.attempts == 1
 
 
 def test_where_names_cannot_be_exchanged_as_on_nfs_a_killed_holder_is_followed_after_its_silence(
@@ -219,8 +219,8 @@ def test_where_names_cannot_be_exchanged_as_on_nfs_a_killed_holder_is_followed_a
         other.killed()
     assert not taken()
     clock.now += SILENCE
-    with locked(LOCK) as lease:
-        assert lease.attempts == 1
+    with locked(LOCK) as lock:
+        assert lock.attempts == 1
     assert list(Path().iterdir()) == []
 
 
@@ -244,7 +244,7 @@ MARKERS = {
 
 
 @pytest.mark.parametrize("marker", MARKERS.values(), ids=MARKERS)
-def test_a_file_that_is_no_lease_holds_nobody_up_for_longer_than_the_silence(clock: Clock, marker: bytes) -> None:
+def test_a_file_that_is_no_lock_holds_nobody_up_for_longer_than_the_silence(clock: Clock, marker: bytes) -> None:
     LOCK.write_bytes(marker)
     assert not taken()
     clock.now += SILENCE
@@ -253,7 +253,7 @@ def test_a_file_that_is_no_lease_holds_nobody_up_for_longer_than_the_silence(clo
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "fifo", "no folder", "a file for a folder"])
-def test_what_can_be_no_lease_is_named(kind: str) -> None:
+def test_what_can_be_no_lock_is_named(kind: str) -> None:
     path = LOCK
     if kind == "link":
         Path("precious").write_text("kept")
@@ -276,7 +276,7 @@ def test_what_can_be_no_lease_is_named(kind: str) -> None:
     assert kind != "link" or (path.is_symlink() and Path("precious").read_text() == "kept")
 
 
-def test_a_full_disk_is_named_and_no_half_of_a_lease_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named_and_no_half_of_a_lock_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int, content: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -286,28 +286,28 @@ def test_a_full_disk_is_named_and_no_half_of_a_lease_stays(monkeypatch: pytest.M
     assert list(Path().iterdir()) == []
 
 
-def test_a_disk_that_fills_up_later_takes_no_lease_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fills_up_later_takes_no_lock_away(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: Path, *_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Path, "write_text", full)
-    with locked(LOCK) as lease:
-        assert not lease.lost
-        lease.attempts = 2
-        lease.progressed()
+    with locked(LOCK) as lock:
+        assert not lock.lost
+        lock.attempts = 2
+        lock.progressed()
         assert not taken()
     assert list(Path().iterdir()) == []
 
 
 def test_a_folder_that_is_deleted_underneath_is_no_error() -> None:
     path = Path("out/locks/a.lock")
-    with locked(path) as lease:
+    with locked(path) as lock:
         shutil.rmtree("out")
-        assert lease.lost
+        assert lock.lost
     assert not Path("out").exists()
 
 
-def test_a_lease_is_given_back_when_the_work_fails() -> None:
+def test_a_lock_is_given_back_when_the_work_fails() -> None:
     with pytest.raises(KeyboardInterrupt), locked(LOCK):
         raise KeyboardInterrupt
     assert list(Path().iterdir()) == []
@@ -316,14 +316,14 @@ def test_a_lease_is_given_back_when_the_work_fails() -> None:
 def test_who_waits_says_once_for_whom_and_looks_once_a_second(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     before = b"filelock/2\npid=12\nhost=elsewhere?pidns-f\nmode=lease\ntoken=a\nduration=30.0\n"
     LOCK.write_bytes(before)
-    with locked(LOCK, wait=True) as lease:
-        assert lease.attempts == 0
+    with locked(LOCK, wait=True) as lock:
+        assert lock.attempts == 0
     assert SILENCE <= sum(clock.slept) < SILENCE + 1
     assert set(clock.slept[6:]) == {1.0}
     assert caplog.messages == ["waiting for process 12 on elsewhere, which holds a.lock"]
 
 
-def test_who_waits_goes_on_when_the_lease_is_given_back_and_ends_by_ctrl_c(clock: Clock) -> None:
+def test_who_waits_goes_on_when_the_lock_is_given_back_and_ends_by_ctrl_c(clock: Clock) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
@@ -354,7 +354,7 @@ def test_looking_tells_who_lives_and_hinders_nobody() -> None:
 
 
 @given(st.lists(st.one_of(st.sampled_from(["ask", "beat", "give back", "take"]), st.floats(0, SILENCE)), max_size=30))
-def test_a_lease_of_another_machine_is_taken_over_only_after_a_silence_that_this_process_saw(
+def test_a_lock_of_another_machine_is_taken_over_only_after_a_silence_that_this_process_saw(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str | float]
 ) -> None:
     path = tmp_path_factory.mktemp("hypothesis") / "a.lock"
@@ -384,7 +384,7 @@ def test_a_lease_of_another_machine_is_taken_over_only_after_a_silence_that_this
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
-def test_a_lease_that_somebody_else_took_meanwhile_is_not_set_aside(
+def test_a_lock_that_somebody_else_took_meanwhile_is_not_set_aside(
     monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     """Before or after it was compared with the one that was found silent."""

@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from datetime import date
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests import scripts
 from tests.documented import ROOT
 
-
-def _script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release_script", ROOT / "scripts" / "release.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-script = _script()
+script = scripts.script("release")
 
 
 @pytest.mark.parametrize("place", script.PLACES)

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from types import ModuleType
+from tests.scripts import script
 
-from tests.documented import ROOT
-
-
-def _script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("structure_script", ROOT / "scripts" / "structure.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-structure = _script()
+structure = script("structure")
 
 
 def test_rooms_and_their_arrows() -> None:

@@ -206,7 +206,7 @@ def _sweep(home: Path) -> None:
 def _convert(dataset: Dataset, case: str, folder: Path, root: Path | None, watch: Watch | None) -> CaseIndex:
     """Convert into a folder beside the case's own, then rename it.
 
-    That folder is of this conversion alone: the holder of the lease before may only have been suspended, and wake up.
+    That folder is of this conversion alone: the holder of the lock before may only have been suspended, and wake up.
     """
     part, old = (folder.with_name(f".{folder.name}.{end}") for end in (f"part-{secrets.token_hex(4)}", "old"))
     state = _state(dataset.local_files(case))  # first: a change while reading makes the case outdated

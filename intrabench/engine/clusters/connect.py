@@ -10,10 +10,11 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Thread
 from typing import Any, TypeVar
 
 from intrabench.engine.clusters.description import read_description, reason
+from intrabench.engine.executors.timeout import after
 from intrabench.errors import IntraBenchError, in_words
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ def connected(where: str, say: Callable[[str], None]) -> Iterator[Any]:
     with ExitStack() as stack:
         try:
             cluster = _cluster(where, local, stack)
-            with _said_later(f"waiting up to {CONNECT_SECONDS} s for the scheduler of --dask {where}", say):
+            with after(SILENT_SECONDS, say, f"waiting up to {CONNECT_SECONDS} s for the scheduler of --dask {where}"):
                 begin = partial(distributed.Client, cluster, timeout=CONNECT_SECONDS)
                 client = within(CONNECT_SECONDS + 1, begin)  # its own limit ends no wait for one that never speaks
         except IntraBenchError:
@@ -103,18 +104,6 @@ def within(seconds: float, call: Callable[[], T]) -> T:
 
     Thread(target=ask, daemon=True).start()
     return answer.result(seconds)
-
-
-@contextmanager
-def _said_later(sentence: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Say a sentence if the context lasts for a while."""
-    timer = Timer(SILENT_SECONDS, say, [sentence])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _cluster(where: str, local: int | None, stack: ExitStack) -> Any:

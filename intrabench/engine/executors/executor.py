@@ -49,9 +49,6 @@ class Executor(Protocol):
     def stop(self) -> None:
         """End the current task soon; called from another thread."""
 
-    def close(self) -> None:
-        """Give back what it holds."""
-
 
 @runtime_checkable
 class StoringExecutor(Executor, Protocol):
@@ -112,6 +109,3 @@ class InProcessExecutor:
 
     def stop(self) -> None:
         """Nothing; an exception ends what this process does."""
-
-    def close(self) -> None:
-        """Nothing; the models belong to the job."""

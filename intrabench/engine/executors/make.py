@@ -29,23 +29,23 @@ def plays_in_process(options: Options) -> bool:
 
 
 @contextmanager
-def make_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
-    """The executors for a work, which are closed at the end."""
+def make_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors]:
+    """The executors of a run, whose processes end with the context."""
     if plays_in_process(options):
-        here = InProcessExecutor(work.job, work.reporter, _shared_by(work.job, options))
+        here = InProcessExecutor(scheduler.job, scheduler.reporter, _shared_by(scheduler.job, options))
         yield Executors([here], [here], here=True)
         return
     if options.dask:
         from intrabench.engine.executors.dask.executor import make_dask_executors
 
-        with make_dask_executors(options, work) as executors:
+        with make_dask_executors(options, scheduler) as executors:
             yield executors
         return
-    places = worker_placements(options.workers, work.job.runners, work.executors)
-    preparing = preparer_placements(work.queue.cases)
+    places = worker_placements(options.workers, scheduler.job.runners, scheduler.executors)
+    preparing = preparer_placements(scheduler.queue.cases)
     share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
-        executor = partial(_process_executor, stack, options, work.job, work.reporter)
+        executor = partial(_process_executor, stack, options, scheduler.job, scheduler.reporter)
         yield Executors(
             [executor(one, True, share) for one in places], [executor(one, False, rest) for one in preparing]
         )

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Timer
+from typing import Any
+
 PREPARING_SECONDS = 3600.0
 """How long a case may be converted, or its download stand still."""
 
@@ -52,3 +58,18 @@ class Timeout:
     def expired(self) -> bool:
         """Whether it takes too long."""
         return self._spent.get(self.phase, 0.0) > self.allowed
+
+
+@contextmanager
+def after(seconds: float, call: Callable[..., object], *args: Any) -> Iterator[None]:
+    """Call something, in a thread of its own, if the context lasts for so long."""
+    if seconds == math.inf:
+        yield
+        return
+    timer = Timer(seconds, call, args)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

@@ -89,8 +89,8 @@ class WorkerProcess:
         """Have the process do a task, and listen until it is done. share: the part of the patience that a batch gets.
 
         Raises:
-            Death: it died or was ended.
-            Failed: it could not do the task.
+            WorkerDeath: it died or was ended.
+            TaskFailed: it could not do the task.
             IntraBenchError: it cannot make the job of these options; no other process could.
             Stopped: it was stopped; what it had finished was taken.
         """

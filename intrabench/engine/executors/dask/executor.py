@@ -61,23 +61,23 @@ DYING = f"Dask workers died {DEATHS} times in a row before they began a task; wh
 
 
 @contextmanager
-def make_dask_executors(options: Options, work: Scheduler) -> Iterator[Executors]:
+def make_dask_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors]:
     """The executors of a cluster; those of workers that come later join."""
     local = check_where(options.dask)
-    places = worker_placements(str(local), work.job.runners, local) if local else []
-    with connected(options.dask, work.reporter.say) as client:
+    places = worker_placements(str(local), scheduler.job.runners, local) if local else []
+    with connected(options.dask, scheduler.reporter.say) as client:
         payload = Payload(
-            work.store.run_id,
+            scheduler.store.run_id,
             _absolute(options),
             Path.cwd(),
-            None if options.collect else work.store.root.absolute(),
+            None if options.collect else scheduler.store.root.absolute(),
             {str(number): place.environment for number, place in enumerate(places)},
         )
-        made, finished = DaskCluster(client, payload, work), False
+        made, finished = DaskCluster(client, payload, scheduler), False
         try:
-            work.reporter.say(_where(client))
+            scheduler.reporter.say(_where(client))
             made.wait()
-            preparers = [made.executor() for _ in range(min(work.queue.cases, len(made.seats)))]
+            preparers = [made.executor() for _ in range(min(scheduler.queue.cases, len(made.seats)))]
             yield Executors(made.executors, preparers, more=made.more)
             finished = True
         finally:
@@ -87,8 +87,8 @@ def make_dask_executors(options: Options, work: Scheduler) -> Iterator[Executors
 class DaskCluster:
     """The workers, which executor has which, and what each has loaded."""
 
-    def __init__(self, client: Any, payload: Payload, work: Scheduler) -> None:
-        self.client, self.payload, self.work, self.job = client, payload, work, work.job
+    def __init__(self, client: Any, payload: Payload, scheduler: Scheduler) -> None:
+        self.client, self.payload, self.scheduler, self.job = client, payload, scheduler, scheduler.job
         self.executors: list[DaskExecutor] = []
         self.seats: dict[str, Counter[DaskExecutor]] = {}  # by the addresses of workers
         self.loaded: dict[str, ModelRunner] = {}
@@ -142,7 +142,7 @@ class DaskCluster:
         self._last = float("inf")
 
     def _say_waiting(self, what: str) -> None:
-        self.work.reporter.say(f"waiting for {self.discovery.waited_for or what}")
+        self.scheduler.reporter.say(f"waiting for {self.discovery.waited_for or what}")
 
     def executor(self) -> DaskExecutor:
         """An executor, which is not counted yet."""
@@ -187,9 +187,9 @@ class DaskCluster:
             self.started[about[0]] += 1 if kind == "started" else -1
             self.begun += kind == "started"
         elif kind == "say":
-            self.work.reporter.say(about[0])
+            self.scheduler.reporter.say(about[0])
         elif kind == "doing" and not self.stopped_at:
-            self.work.reporter.doing(about[0], about[1])
+            self.scheduler.reporter.doing(about[0], about[1])
 
 
 class Lost(Exception):
@@ -245,9 +245,6 @@ class DaskExecutor:
     def stop(self) -> None:
         """Stop all."""
         self.cluster.stop()
-
-    def close(self) -> None:
-        """Nothing; the cluster closes all."""
 
     def ask(self, function: Callable[..., TaskResult], task: ImageTask, specs: Sequence[SessionSpec]) -> TaskResult:
         """What a worker makes of a task.
@@ -372,7 +369,7 @@ class StoringDaskExecutor(DaskExecutor):
         Raises:
             Busy: another run, or a worker that died just now, holds the lock.
         """
-        run = self.cluster.work
+        run = self.cluster.scheduler
         specs = run.locks.missing(task)
         try:
             outcome = self.ask(worker.play, task, specs)
