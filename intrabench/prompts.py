@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,17 @@ class Abilities:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stroke:
+class Stroke:
+    """What the hand draws in one go: voxels ``z, y, x`` in drawing order, label 1 (target) or 0 (background).
+
+    A kind of strokes is a subclass, which `STROKES` lists. closed: the last voxel is joined to the first, and what
+    counts is what lies inside of it, in one axial slice. Models that do not take it get the tight box of a closed
+    stroke, and the voxels of an open one as points.
+    """
+
+    kind: ClassVar[PromptKind]
+    closed: ClassVar[bool]
+
     points: Ints
     label: int = 1
 
@@ -48,15 +58,35 @@ class _Stroke:
         if isinstance(self.label, Real | np.bool_) and self.label in (0, 1):
             object.__setattr__(self, "label", int(self.label))  # true, 1.0 or a number of numpy
 
+    @property
+    def extent(self) -> Ints:
+        """Its tight box ``z0, y0, x0, z1, y1, x1``, half-open; it must have points."""
+        return np.concatenate([self.points.min(axis=0), self.points.max(axis=0) + 1])
+
+    @property
+    def rows(self) -> Ints:
+        """Its voxels as points, rows ``z, y, x, label``."""
+        return np.column_stack([self.points, np.full(len(self.points), self.label)])
+
 
 @dataclass(frozen=True, eq=False)
-class Scribble(_Stroke):
-    """A stroke: voxels ``z, y, x`` in drawing order, label 1 (target) or 0 (background)."""
+class Scribble(Stroke):
+    """A stroke on the target or on background: voxels ``z, y, x`` in drawing order, label 1 or 0."""
+
+    kind = "scribble"
+    closed = False
 
 
 @dataclass(frozen=True, eq=False)
-class Lasso(_Stroke):
+class Lasso(Stroke):
     """A closed outline in one axial slice: corners ``z, y, x`` in drawing order, label 1 or 0."""
+
+    kind = "lasso"
+    closed = True
+
+
+STROKES: Mapping[str, type[Stroke]] = {"scribbles": Scribble, "lassos": Lasso}
+"""The kinds of strokes by the field of `Prompts` that has them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +112,8 @@ class Prompts:
         object.__setattr__(self, "boxes2d", _rows(self.boxes2d, 5, _BOX2D))
         if self.box3d is not None:
             object.__setattr__(self, "box3d", _row(self.box3d, 6, _BOX3D))
-        object.__setattr__(self, "scribbles", _strokes(self.scribbles, Scribble))
-        object.__setattr__(self, "lassos", _strokes(self.lassos, Lasso))
+        for name, stroke in STROKES.items():
+            object.__setattr__(self, name, _strokes(getattr(self, name), stroke))
         object.__setattr__(self, "drawn", _flags(self.drawn, len(self.boxes2d), "drawn", "2D box"))
         object.__setattr__(self, "clicked", _flags(self.clicked, len(self.points), "clicked", "point"))
         if self.text is not None:
@@ -116,26 +146,36 @@ class Prompts:
             "point": len(self.points) > 0,
             "box2d": len(self.boxes2d) > 0,
             "box3d": self.box3d is not None,
-            "scribble": len(self.scribbles) > 0,
-            "lasso": len(self.lassos) > 0,
             "text": self.text is not None,
         }
-        return frozenset(kind for kind, here in present.items() if here)
+        return frozenset([kind for kind, here in present.items() if here] + [stroke.kind for stroke in self.strokes])
+
+    @property
+    def strokes(self) -> tuple[Stroke, ...]:
+        """The strokes of all kinds."""
+        return tuple(stroke for name in STROKES for stroke in getattr(self, name))
+
+    def with_strokes(self, strokes: Iterable[Stroke]) -> Prompts:
+        """The same with these strokes instead of its own."""
+        made = tuple(strokes)
+        fields: Any = {name: tuple(one for one in made if isinstance(one, kind)) for name, kind in STROKES.items()}
+        return replace(self, **fields)
+
+    @property
+    def blocks(self) -> Ints:
+        """The 2D boxes and the 3D box, rows ``z0, y0, x0, z1, y1, x1``, half-open."""
+        z, low, high = self.boxes2d[:, :1], self.boxes2d[:, 1:3], self.boxes2d[:, 3:]
+        flat = np.hstack([z, low, z + 1, high])
+        return flat if self.box3d is None else np.vstack([flat, self.box3d])
 
     def extents(self) -> Ints:
         """The tight box of each prompt, rows ``z0, y0, x0, z1, y1, x1``, half-open; a text is nowhere."""
-        z, low, high = self.boxes2d[:, :1], self.boxes2d[:, 1:3], self.boxes2d[:, 3:]
-        rows = [np.hstack([self.points[:, :3], self.points[:, :3] + 1]), np.hstack([z, low, z + 1, high])]
-        rows += [] if self.box3d is None else [self.box3d[None]]
-        strokes = [stroke.points for stroke in self.scribbles] + [lasso.points for lasso in self.lassos]
-        rows += [np.hstack([stroke.min(axis=0), stroke.max(axis=0) + 1])[None] for stroke in strokes if len(stroke)]
-        return np.vstack(rows)
+        dots = np.hstack([self.points[:, :3], self.points[:, :3] + 1])
+        return np.vstack([dots, self.blocks, *(stroke.extent for stroke in self.strokes if len(stroke.points))])
 
     def slices(self) -> tuple[int, ...]:
         """Axial slices that have a 2D prompt, ascending; a 3D box adds no slice."""
-        columns = [self.points[:, 0], self.boxes2d[:, 0]]
-        columns += [scribble.points[:, 0] for scribble in self.scribbles]
-        columns += [lasso.points[:, 0] for lasso in self.lassos]
+        columns = [self.points[:, 0], self.boxes2d[:, 0], *(stroke.points[:, 0] for stroke in self.strokes)]
         return tuple(int(z) for z in np.unique(np.concatenate(columns)))
 
     def to_json(self) -> dict[str, Any]:
@@ -147,27 +187,27 @@ class Prompts:
             data["boxes2d"], data["drawn"] = self.boxes2d.tolist(), np.asarray(self.drawn).tolist()
         if self.box3d is not None:
             data["box3d"] = self.box3d.tolist()
-        for key, strokes in (("scribbles", self.scribbles), ("lassos", self.lassos)):
-            if strokes:
-                data[key] = [{"points": stroke.points.tolist(), "label": stroke.label} for stroke in strokes]
+        for name in STROKES:
+            if strokes := getattr(self, name):
+                data[name] = [{"points": stroke.points.tolist(), "label": stroke.label} for stroke in strokes]
         return data if self.text is None else data | {"text": self.text}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Prompts:
         """From the plain data of `to_json`."""
 
-        def strokes(kind: Any, key: str) -> Any:
-            return tuple(kind(np.asarray(s["points"], dtype=np.int64), s["label"]) for s in data.get(key, ()))
-
+        strokes: dict[str, Any] = {
+            name: tuple(stroke(np.asarray(one["points"], dtype=np.int64), one["label"]) for one in data.get(name, ()))
+            for name, stroke in STROKES.items()
+        }
         return cls(
             points=data.get("points", np.zeros((0, 4))),
             boxes2d=data.get("boxes2d", np.zeros((0, 5))),
             box3d=data.get("box3d"),
-            scribbles=strokes(Scribble, "scribbles"),
-            lassos=strokes(Lasso, "lassos"),
             drawn=data.get("drawn"),
             clicked=data.get("clicked"),
             text=data.get("text"),
+            **strokes,
         )
 
 
@@ -195,7 +235,7 @@ def _check_text(given: Any) -> None:
         raise ValueError(f"text has the character {odd!a}, which cannot be printed; give words on one line")
 
 
-def _strokes(given: Any, stroke: type[_Stroke]) -> tuple[Any, ...]:
+def _strokes(given: Any, stroke: type[Stroke]) -> tuple[Any, ...]:
     """Strokes of one class, as a tuple, so that nobody adds to them later."""
     found = tuple(given) if isinstance(given, Iterable) else (given,)
     for one in found:

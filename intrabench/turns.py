@@ -19,6 +19,16 @@ class Action:
 
     kind: ClassVar[str]
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.integer):
+                object.__setattr__(self, name, int(value))
+
+    @staticmethod
+    def by_kind() -> dict[str, type[Action]]:
+        """All classes of actions, those of users, too."""
+        return {action.kind: action for action in Action.__subclasses__()}
+
 
 @dataclass(frozen=True)
 class Click(Action):
@@ -47,10 +57,6 @@ class DrawScribble(Action):
 
     control_points: int = 3
     kind: ClassVar[str] = "scribble"
-
-    def __post_init__(self) -> None:
-        if isinstance(self.control_points, np.integer):
-            object.__setattr__(self, "control_points", int(self.control_points))
 
 
 @dataclass(frozen=True)
@@ -111,8 +117,8 @@ class Turn:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Turn:
         """From the plain data of `to_json`."""
-        kinds = {action.kind: action for action in Action.__subclasses__()}
         actions = [dict(action) for action in data["actions"]]
+        kinds = Action.by_kind()
         made = tuple(kinds[a.pop("kind")](**a) for a in actions)
         return cls(Prompts.from_json(data["prompts"]), made, data.get("afresh", False))
 

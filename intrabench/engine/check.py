@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.play.lockstep import ask
-from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble, boxes, points
+from intrabench.prompts import STROKES, PromptKind, Prompts, boxes, points
 from intrabench.prompts import box3d as box3d_prompts
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
@@ -107,14 +107,12 @@ def prompt(kind: PromptKind, target: Target) -> Prompts:
         return boxes({z: (y0, x0, y1, x1)})
     if kind == "box3d":
         return box3d_prompts(target.mask.box)
-    if kind == "scribble":
-        return Prompts(scribbles=(Scribble(inside[inside[:, 1] == centre[1]]),))
     if kind == "text":
         return Prompts(text=f"{target.label} {target.instance}")
-    if kind == "lasso":
-        corners = np.array([(z, y0, x0), (z, y0, x1 - 1), (z, y1 - 1, x1 - 1), (z, y1 - 1, x0)])
-        return Prompts(lassos=(Lasso(corners),))
-    return points([centre])
+    corners = np.array([(z, y0, x0), (z, y0, x1 - 1), (z, y1 - 1, x1 - 1), (z, y1 - 1, x0)])
+    row = inside[inside[:, 1] == centre[1]]
+    drawn = [stroke(corners if stroke.closed else row) for stroke in STROKES.values() if stroke.kind == kind]
+    return Prompts().with_strokes(drawn) if drawn else points([centre])
 
 
 def _prompts(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
@@ -242,8 +240,8 @@ def _memory(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> I
 
 def _kind(model: Model) -> PromptKind:
     """The kind of prompt used in most checks: the simplest that the model takes."""
-    order: tuple[PromptKind, ...] = ("point", "box2d", "box3d", "scribble", "lasso", "text")
-    return next(kind for kind in order if kind in model.abilities.accepts)
+    kinds: tuple[PromptKind, ...] = get_args(PromptKind)
+    return next(kind for kind in kinds if kind in model.abilities.accepts)
 
 
 def _request(model: Model, kind: PromptKind, target: Target) -> Request:

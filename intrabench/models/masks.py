@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import unquote
 
 import numpy as np
@@ -23,7 +23,7 @@ from intrabench.files.names import file_name
 from intrabench.mask import Box, Mask
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
 from intrabench.models.outside.output_files import IMAGES, image_on, segs_of
-from intrabench.prompts import Prompts
+from intrabench.prompts import PromptKind, Prompts
 from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Grid, Volume, whole_numbers
 
@@ -48,7 +48,7 @@ class Masks(Model):
 
     name = "masks"
     dims = 3
-    accepts = frozenset({"point", "box2d", "box3d", "scribble", "lasso"})
+    accepts = frozenset(get_args(PromptKind)) - {"text"}
     feeds_back = True
     unprompted = True
 
@@ -203,7 +203,7 @@ def _fit(mask: Mask, prompts: Prompts) -> float:
 
 def _points_in(mask: Mask, prompts: Prompts) -> int:
     """How many positive points and points of positive scribbles lie in a mask."""
-    strokes = [stroke.points for stroke in prompts.scribbles if stroke.label == 1]
+    strokes = [stroke.points for stroke in prompts.strokes if stroke.label == 1 and not stroke.closed]
     places = np.vstack([prompts.points[prompts.points[:, 3] == 1, :3], *strokes]) - mask.start
     inside = places[((places >= 0) & (places < mask.array.shape)).all(axis=1)]
     return int(np.count_nonzero(mask.array[tuple(inside.T)]))
@@ -211,12 +211,8 @@ def _points_in(mask: Mask, prompts: Prompts) -> int:
 
 def _blocks(prompts: Prompts) -> list[Box]:
     """The boxes of prompts, those on slices and around lassos, too."""
-    blocks = [np.array([z, y0, x0, z + 1, y1, x1]) for z, y0, x0, y1, x1 in prompts.boxes2d]
-    blocks += [] if prompts.box3d is None else [prompts.box3d]
-    blocks += [
-        np.hstack([lasso.points.min(axis=0), lasso.points.max(axis=0) + 1]) for lasso in prompts.lassos if lasso.label
-    ]
-    return [_box(block) for block in blocks]
+    loops = [stroke.extent for stroke in prompts.strokes if stroke.label and stroke.closed]
+    return [_box(block) for block in [*prompts.blocks, *loops]]
 
 
 def _box(block: Any) -> Box:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
 from intrabench.mask import Array, Box, Mask
-from intrabench.prompts import Abilities, PromptKind, Prompts
+from intrabench.prompts import STROKES, Abilities, PromptKind, Prompts
 from intrabench.turns import Turn
 
 NEITHER = "the model takes neither boxes nor points"
@@ -48,12 +48,10 @@ def adapt(
         notes.append("text ignored")
         if not prompts.kinds:
             raise NotApplicable(ONLY_TEXT)
-    if "lasso" in prompts.kinds - accepts:
-        prompts, note = _lassos(prompts, accepts)
-        notes.append(note)
-    if "scribble" in prompts.kinds - accepts:
-        prompts = _scribbles(prompts)
-        notes.append("scribble->point" if "point" in accepts else "scribble->box")
+    for kind in (stroke.kind for stroke in sorted(STROKES.values(), key=lambda stroke: not stroke.closed)):
+        if kind in prompts.kinds - accepts:
+            prompts, note = _strokes(prompts, kind, accepts)
+            notes.append(note)
     if "box2d" in prompts.kinds - accepts:
         prompts, note = _boxes2d(prompts, accepts)
         notes.append(note)
@@ -88,17 +86,16 @@ def refuse(notes: Sequence[str]) -> None:
         raise NotApplicable(f"--strict forbids the adaptation {', '.join(notes)}")
 
 
-def _lassos(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
-    """Positive lassos become their tight 2D boxes. Negative ones cannot, because boxes have no sign."""
-    if any(lasso.label != 1 for lasso in prompts.lassos):
-        raise NotApplicable("a negative lasso has no counterpart for a model that takes no lasso")
-    rows = [_box_around(lasso.points) for lasso in prompts.lassos]
-    return _with_boxes(replace(prompts, lassos=()), rows), "lasso->box2d"
-
-
-def _scribbles(prompts: Prompts) -> Prompts:
-    rows = [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
-    return _with_points(replace(prompts, scribbles=()), rows)
+def _strokes(prompts: Prompts, kind: PromptKind, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+    """Open strokes become points. Closed ones become 2D boxes; negative ones cannot, because boxes have no sign."""
+    strokes = [stroke for stroke in prompts.strokes if stroke.kind == kind]
+    others = prompts.with_strokes(stroke for stroke in prompts.strokes if stroke.kind != kind)
+    if not strokes[0].closed:
+        note = f"{kind}->point" if "point" in accepts else f"{kind}->box"
+        return _with_points(others, [stroke.rows for stroke in strokes]), note
+    if any(stroke.label != 1 for stroke in strokes):
+        raise NotApplicable(f"a negative {kind} has no counterpart for a model that takes no {kind}")
+    return _with_boxes(others, [_flat(stroke.extent) for stroke in strokes]), f"{kind}->box2d"
 
 
 def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
@@ -158,7 +155,8 @@ def _points(
             if z in drawn:
                 _, y0, x0, y1, x1 = drawn[z]
                 around.append(np.array([(z, y0, x0), (z, y1 - 1, x1 - 1)]))
-            rows.append(_box_around(np.vstack(around)))
+            voxels = np.vstack(around)
+            rows.append(_flat(np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])))
         return _with_boxes(without, rows), "point->box2d"
     around = [positive[:, :3], mask.coordinates()]
     for box in [turn.prompts.box3d for turn in earlier if turn.prompts.box3d is not None]:
@@ -184,7 +182,6 @@ def _by_hand_since(flags: Any, rows: Array) -> NDArray[np.bool_]:
     return np.append(flags, np.ones(len(rows) - len(flags), dtype=bool))
 
 
-def _box_around(coordinates: Array) -> Array:
-    """Tight half-open 2D box ``z, y0, x0, y1, x1`` of voxels in one slice."""
-    low, high = coordinates.min(axis=0), coordinates.max(axis=0) + 1
-    return np.array([low[0], low[1], low[2], high[1], high[2]], dtype=np.int64)
+def _flat(box: Array) -> Array:
+    """A box of one slice as a 2D box ``z, y0, x0, y1, x1``."""
+    return np.delete(box, 3)

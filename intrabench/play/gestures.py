@@ -5,28 +5,53 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from intrabench.errors import kind as type_of
 from intrabench.play.validate import Refused
-from intrabench.prompts import Lasso, PromptKind, Prompts, Scribble
+from intrabench.prompts import STROKES, PromptKind, Prompts
 from intrabench.specs.values import is_a
-from intrabench.turns import Action, Click, DrawBox2D, DrawBox3D, DrawLasso, DrawScribble, Turn
-
-GestureKind = Literal["click", "box2d", "box3d", "scribble", "lasso"]
+from intrabench.turns import Action, Turn
 
 MOST, LONGEST = 500, 20_000
 """The gestures of a turn, and the points of a stroke."""
 
-_ACTIONS: Mapping[str, Action] = {
-    **{"click": Click(), "box2d": DrawBox2D(), "box3d": DrawBox3D()},
-    **{"scribble": DrawScribble(), "lasso": DrawLasso()},
-}
+KINDS = ("click", "box2d", "box3d", *(stroke.kind for stroke in STROKES.values()))
+"""The kinds of gestures; all but a click make a prompt of the same name."""
 
-PROMPTS: Mapping[str, PromptKind] = {"click": "point"}
-"""The kinds of prompts that gestures make, where these have another name."""
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool of the page. kind: of its gestures. label: 1 target, 0 background. prompt: the kind that it makes.
+
+    shape: how it is drawn: ``click``, ``box2d``, ``box3d``, ``stroke`` or ``loop``, which is a closed stroke.
+    """
+
+    id: str
+    name: str
+    kind: str
+    label: int
+    prompt: PromptKind
+    shape: str
+
+
+def tools() -> list[Tool]:
+    """The tools of the page, in the order of their keys."""
+    found = [
+        Tool("target", "click on the target", "click", 1, "point", "click"),
+        Tool("background", "click on background", "click", 0, "point", "click"),
+        Tool("box2d", "box in this slice", "box2d", 1, "box2d", "box2d"),
+        Tool("box3d", "box through slices", "box3d", 1, "box3d", "box3d"),
+    ]
+    for kind, closed in ((stroke.kind, stroke.closed) for stroke in STROKES.values()):
+        where = ("around the target",) if closed else ("on the target", "on background")
+        found += [
+            Tool(kind if label else f"{kind} 0", f"{kind} {place}", kind, label, kind, "loop" if closed else "stroke")
+            for label, place in zip((1, 0), where, strict=False)
+        ]
+    return found
 
 
 @dataclass(frozen=True)
@@ -38,7 +63,7 @@ class Gesture:
     active for it. at: when it was done, in seconds since 1970.
     """
 
-    kind: GestureKind
+    kind: str
     place: Sequence[Any]
     label: int = 1
     seconds: float = 0.0
@@ -80,12 +105,16 @@ def turn_of(gestures: Sequence[Gesture]) -> Turn:
             points=_rows([(*one.place, one.label) for one in gestures if one.kind == "click"], 4),
             boxes2d=_rows([one.place for one in gestures if one.kind == "box2d"], 5),
             box3d=np.array(volumes[0]) if volumes else None,
-            scribbles=tuple(Scribble(_rows(one.place, 3), one.label) for one in gestures if one.kind == "scribble"),
-            lassos=tuple(Lasso(_rows(one.place, 3), one.label) for one in gestures if one.kind == "lasso"),
+        ).with_strokes(
+            stroke(_rows(one.place, 3), one.label)
+            for one in gestures
+            for stroke in STROKES.values()
+            if one.kind == stroke.kind
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused(f"a gesture has a place that is none: {str(error)[:200]}") from error
-    return Turn(prompts, tuple(_ACTIONS[gesture.kind] for gesture in gestures))
+    actions = Action.by_kind()
+    return Turn(prompts, tuple(actions[gesture.kind]() for gesture in gestures))
 
 
 def check_time(seconds: float, at: float) -> None:
@@ -100,8 +129,8 @@ def check_time(seconds: float, at: float) -> None:
 
 
 def _check(gesture: Gesture) -> None:
-    if gesture.kind not in get_args(GestureKind):
-        raise Refused(f"a gesture is of the kind {gesture.kind!r:.40}, expected {', '.join(get_args(GestureKind))}")
+    if gesture.kind not in KINDS:
+        raise Refused(f"a gesture is of the kind {gesture.kind!r:.40}, expected {', '.join(KINDS)}")
     if not is_a(int, gesture.label) or gesture.label not in (0, 1):
         raise Refused(f"a {gesture.kind} has the label {gesture.label!r:.40}, expected 1 (target) or 0 (background)")
     if gesture.kind in ("box2d", "box3d") and not gesture.label:

@@ -64,17 +64,17 @@ def check_prompts(prompts: Prompts, shape: Index) -> None:
     if prompts.box3d is not None:
         box = prompts.box3d[None]
         _boxes("3D box", box, box[:, :3], box[:, 3:], shape, np.ones((1, 3)))
-    for name, strokes in (("scribble", prompts.scribbles), ("lasso", prompts.lassos)):
-        for stroke in strokes:
-            if len(stroke.points) == 0:
-                raise Refused(f"a {name} has no points; leave it out")
-            _voxels(f"{name} with the point", stroke.points, shape)
-            if not isinstance(stroke.label, int):
-                raise Refused(f"a {name} has the label {_said(stroke.label)}, expected 1 (target) or 0 (background)")
-            _labels(name, np.array([stroke.label]))
-    for lasso in prompts.lassos:
-        if len(np.unique(lasso.points[:, 0])) > 1:
-            raise Refused(f"a lasso has corners on the slices {_listed(np.unique(lasso.points[:, 0]))}, expected one")
+    for stroke in prompts.strokes:
+        if len(stroke.points) == 0:
+            raise Refused(f"a {stroke.kind} has no points; leave it out")
+        _voxels(f"{stroke.kind} with the point", stroke.points, shape)
+        if not isinstance(stroke.label, int):
+            what = f"a {stroke.kind} has the label {_said(stroke.label)}"
+            raise Refused(f"{what}, expected 1 (target) or 0 (background)")
+        _labels(stroke.kind, np.array([stroke.label]))
+        slices = np.unique(stroke.points[:, 0])
+        if stroke.closed and len(slices) > 1:
+            raise Refused(f"a {stroke.kind} has corners on the slices {_listed(slices)}, expected one")
 
 
 def checked_update(answer: Answer, shape: Index) -> Mask:

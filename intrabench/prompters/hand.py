@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from intrabench.mask import Floats
 from intrabench.prompters.base import Modifier
 from intrabench.prompters.user import User
-from intrabench.prompts import Prompts, Scribble
+from intrabench.prompts import Prompts, Stroke
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Millimetres, Share
 from intrabench.turns import Turn
@@ -51,9 +52,9 @@ class Hand(Modifier):
             points=self._points(given, user),
             boxes2d=self._boxes2d(given, user),
             box3d=None if given.box3d is None else self._box3d(given.box3d, user),
-            scribbles=tuple(self._stroke(stroke, number, user) for number, stroke in enumerate(given.scribbles)),
         )
-        return replace(turn, prompts=moved)
+        counts = Counter[str]()
+        return replace(turn, prompts=moved.with_strokes(self._stroke(one, counts, user) for one in given.strokes))
 
     def _shifts(self, user: User, purpose: str, spacing_mm: Any, count: int) -> Floats:
         """Rows of random shifts in voxels, with one column per entry of `spacing_mm`."""
@@ -88,12 +89,13 @@ class Hand(Modifier):
         grown = self.box_slack * (boxes[:, half:] - boxes[:, :half])
         return np.hstack([-grown, grown])
 
-    def _stroke(self, stroke: Scribble, number: int, user: User) -> Scribble:
-        """A stroke keeps its shape; the whole stroke is shifted."""
+    def _stroke(self, stroke: Stroke, counts: Counter[str], user: User) -> Stroke:
+        """A stroke keeps its shape; the whole stroke is shifted. counts: the strokes of each kind before it."""
         points = stroke.points.copy()
-        (shift,) = self._shifts(user, f"scribble {number}", user.target.spacing_mm[1:], 1)
+        (shift,) = self._shifts(user, f"{stroke.kind} {counts[stroke.kind]}", user.target.spacing_mm[1:], 1)
+        counts[stroke.kind] += 1
         points[:, 1:3] = np.rint(points[:, 1:3] + shift).clip(0, np.array(user.target.shape[1:]) - 1)
-        return Scribble(points, stroke.label)
+        return replace(stroke, points=points)
 
 
 def _along(z: NDArray[np.int64], by_hand: Any, shifts: Floats) -> Floats:

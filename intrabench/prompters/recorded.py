@@ -185,12 +185,10 @@ def aims(prompts: Prompts, target: Target) -> bool:
     A box, or the box of a lasso, fits if it overlaps that of the target in its slices by half of both together.
     """
     found = [bool(target.mask.contains(np.array([voxel])).all()) for *voxel, label in prompts.points.tolist() if label]
-    found += [bool(target.mask.contains(one.points).mean() > 0.5) for one in prompts.scribbles if one.label]
-    boxes = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.boxes2d.tolist()]
-    boxes += [] if prompts.box3d is None else [tuple(prompts.box3d.tolist())]
-    loops = [one.points for one in prompts.lassos if one.label]
-    boxes += [(*rows.min(axis=0).tolist(), *(rows.max(axis=0) + 1).tolist()) for rows in loops]
-    found += [_overlap(box, target.mask) >= 0.5 for box in boxes]
+    strokes = [stroke for stroke in prompts.strokes if stroke.label]
+    found += [bool(target.mask.contains(one.points).mean() > 0.5) for one in strokes if not one.closed]
+    boxes = [*prompts.blocks.tolist(), *(one.extent.tolist() for one in strokes if one.closed)]
+    found += [_overlap(tuple(box), target.mask) >= 0.5 for box in boxes]
     return bool(found) and all(found)
 
 
@@ -218,8 +216,6 @@ def _corrects(prompts: Prompts, errors: Errors) -> list[bool]:
         return errors.negatives if label else errors.positives
 
     found = [bool(wrong(label).contains(np.array([voxel])).all()) for *voxel, label in prompts.points.tolist()]
-    for stroke in (*prompts.scribbles, *prompts.lassos):
+    for stroke in prompts.strokes:
         found.append(bool(wrong(stroke.label).contains(stroke.points).mean() >= 0.5))
-    boxes = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.boxes2d.tolist()]
-    boxes += [] if prompts.box3d is None else [tuple(prompts.box3d.tolist())]
-    return found + [bool(errors.negatives.crop(box).any()) for box in boxes]
+    return found + [bool(errors.negatives.crop(tuple(box)).any()) for box in prompts.blocks.tolist()]

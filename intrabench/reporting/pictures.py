@@ -15,7 +15,7 @@ from PIL import Image, ImageDraw
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.mask import Box, Mask, box_slices, grow, intersection
-from intrabench.prompts import Lasso, Prompts, Scribble
+from intrabench.prompts import Prompts
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -128,13 +128,9 @@ class _Mark:
 
 
 def _marks(given: Prompts) -> Iterator[_Mark]:
-    for (z, y0, x0, y1, x1), by_hand in zip(given.boxes2d.tolist(), _flags(given.drawn), strict=True):
-        yield _Mark((z, y0, x0, z + 1, y1, x1), DRAWN if by_hand else DERIVED)
-    if given.box3d is not None:
-        z0, y0, x0, z1, y1, x1 = given.box3d.tolist()
-        yield _Mark((z0, y0, x0, z1, y1, x1), DRAWN)
-    drawn: list[Scribble | Lasso] = [*given.scribbles, *given.lassos]
-    strokes = [(*at, stroke.label, True) for stroke in drawn for at in stroke.points.tolist()]
+    for (z0, y0, x0, z1, y1, x1), by_hand in zip(given.blocks.tolist(), [*_flags(given.drawn), True], strict=False):
+        yield _Mark((z0, y0, x0, z1, y1, x1), DRAWN if by_hand else DERIVED)
+    strokes = [(*row, True) for stroke in given.strokes for row in stroke.rows.tolist()]
     clicks = [(*row, by_hand) for row, by_hand in zip(given.points.tolist(), _flags(given.clicked), strict=True)]
     for z, y, x, label, by_hand in [*clicks, *strokes]:
         colour = NEGATIVE if not label else DRAWN if by_hand else DERIVED
@@ -147,7 +143,7 @@ def _flags(flags: NDArray[np.bool_] | None) -> list[bool]:
 
 def _stroke_planes(given: Prompts) -> Iterator[tuple[int, int]]:
     """Axis and index of the coronal or sagittal planes in which strokes lie."""
-    for stroke in given.scribbles:
+    for stroke in given.strokes:
         low, high = stroke.points.min(axis=0), stroke.points.max(axis=0)
         within = [axis for axis in (1, 2) if low[axis] == high[axis] and low[0] < high[0]]
         yield from ((axis, int(low[axis])) for axis in within[:1])

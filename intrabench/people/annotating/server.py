@@ -25,7 +25,7 @@ from intrabench.people.images import Slabs, packed
 from intrabench.people.pages import page
 from intrabench.people.servers.guard import Guard, Rates, Rules
 from intrabench.people.tokens import new_token, read_tokens
-from intrabench.play.gestures import Gesture
+from intrabench.play.gestures import Gesture, tools
 from intrabench.play.validate import Refused
 from intrabench.prompters.human import Human
 from intrabench.reporting.page.views import marks
@@ -188,7 +188,14 @@ def _about(annotation: Annotation, title: str, who: str) -> dict[str, Any]:
         | ({"middle": task.middle} if task.middle else {})
         for task in annotation.tasks(who)
     ]
-    return {"id": annotation.id, "title": title, "rater": who, "takes": annotation.takes, "tasks": tasks}
+    return {
+        "id": annotation.id,
+        "title": title,
+        "rater": who,
+        "takes": annotation.takes,
+        "tools": [vars(tool) for tool in tools()],
+        "tasks": tasks,
+    }
 
 
 def _shown(code: str, view: View, reference: Mask | None) -> dict[str, Any]:

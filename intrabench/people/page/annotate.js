@@ -3,14 +3,8 @@
 
 (() => {
   const strip = new Strip($("strip")), view = new View($("viewer"), drawn);
-  const TOOLS = [
-    { id: "target", name: "click on the target", takes: "point" }, { id: "background", name: "click on background", takes: "point" },
-    { id: "box2d", name: "box in this slice", takes: "box2d" }, { id: "box3d", name: "box through slices", takes: "box3d" },
-    { id: "scribble", name: "scribble on the target", takes: "scribble" }, { id: "erase", name: "scribble on background", takes: "scribble" },
-    { id: "lasso", name: "lasso around the target", takes: "lasso" }, { id: "move", name: "nothing: move the cross" },
-  ];
-  const NAMES = { click: "click", box2d: "box", box3d: "box through slices", scribble: "scribble", lasso: "lasso" };
-  let about, key, task = null, shown = null, tool = "target", pending = [], open = null, since = performance.now(), spent = 0, total = 0, busy = false, opened = 0, firstDraw = null;
+  const MOVE = { id: "move", name: "nothing: move the cross" }, NAMES = { box2d: "box", box3d: "box through slices" };
+  let about, key, tools = [MOVE], tool = MOVE, task = null, shown = null, pending = [], open = null, since = performance.now(), spent = 0, total = 0, busy = false, opened = 0, firstDraw = null;
 
   const trouble = (error) => put("trouble", !error ? "" : passing(error) && !error.status ? "The server does not answer. Trying again." : error.message);
 
@@ -38,14 +32,13 @@
   }
 
   // ---- What is drawn but not sent.
-  const stroke = (kind) => kind === "scribble" || kind === "erase" || kind === "lasso";
-  const label = () => (tool === "background" || tool === "erase" ? 0 : 1);
-  const kindOf = (name) => ({ target: "click", background: "click", erase: "scribble" })[name] ?? name;
+  const isStroke = ({ shape }) => shape === "stroke" || shape === "loop";
+  const nameOf = (kind) => NAMES[kind] ?? kind;
   const floor = (spot) => [1, 2].map((axis) => Math.min(Math.max(Math.floor(spot[axis]), 0), view.volume.info.shape[axis] - 1));
   const rectangle = ([y0, x0], [y1, x1]) => [Math.min(y0, y1), Math.min(x0, x1), Math.max(y0, y1) + 1, Math.max(x0, x1) + 1];
 
-  function add(kind, place, way = label()) {
-    pending.push({ kind: kindOf(kind), place, label: way, ...took() });
+  function add({ kind, label }, place) {
+    pending.push({ kind, place, label, ...took() });
     open = null;
     say("");
     changed();
@@ -53,11 +46,11 @@
 
   // At a voxel of the axial slice: a click, a corner, or the next point of a stroke.
   function place(spot) {
-    if (!ready() || tool === "move") return;
+    if (!ready() || tool === MOVE) return;
     const z = view.at[0], here = floor(spot);
-    if (tool === "target" || tool === "background") return add(tool, [z, ...here]);
+    if (tool.shape === "click") return add(tool, [z, ...here]);
     if (open && open.tool !== tool) open = null;
-    if (stroke(tool)) {
+    if (isStroke(tool)) {
       if (open && open.z !== z) open = null;
       open ??= { tool, z, points: [] };
       const last = open.points.at(-1);
@@ -69,7 +62,7 @@
 
   function corner(here) {
     open.to = here;
-    if (tool === "box2d") return add("box2d", [open.z, ...rectangle(open.from, here)], 1);
+    if (tool.shape === "box2d") return add(tool, [open.z, ...rectangle(open.from, here)]);
     open.whole = true;
     say("Go to the other end of the target, and press J or End here.");
     changed();
@@ -78,14 +71,14 @@
   // Ends a stroke; sets the other end of a box through slices.
   function end() {
     if (!open || !ready()) return say("There is nothing to end.");
-    if (stroke(open.tool)) {
-      if (open.tool === "lasso" && open.points.length < 3) return say("A lasso needs three points.");
+    if (isStroke(open.tool)) {
+      if (open.tool.shape === "loop" && open.points.length < 3) return say(`A ${nameOf(open.tool.kind)} needs three points.`);
       return add(open.tool, open.points);
     }
     if (!open.whole) return say("Set the other corner first.");
     const [y0, x0, y1, x1] = rectangle(open.from, open.to), z = [open.z, view.at[0]];
     pending = pending.filter(({ kind }) => kind !== "box3d"); // there is one at most
-    add("box3d", [Math.min(...z), y0, x0, Math.max(...z) + 1, y1, x1], 1);
+    add(open.tool, [Math.min(...z), y0, x0, Math.max(...z) + 1, y1, x1]);
   }
 
   function remove() {
@@ -100,12 +93,13 @@
       if (kind === "click") marks.points.push([...place, label, true]);
       if (kind === "box2d") marks.boxes.push([place[0], place[1], place[2], place[0] + 1, place[3], place[4], true]);
       if (kind === "box3d") marks.boxes.push([...place, true]);
-      if (kind === "scribble" || kind === "lasso") marks.strokes.push({ points: place, label, closed: kind === "lasso" });
+      const { shape } = tools.find((one) => one.kind === kind);
+      if (isStroke({ shape })) marks.strokes.push({ points: place, label, closed: shape === "loop" });
     }
-    if (points) marks.strokes.push({ points, label: open.tool === "erase" ? 0 : 1, closed: false });
+    if (points) marks.strokes.push({ points, label: open.tool.label, closed: false });
     if (from) marks.boxes.push([z, ...rectangle(from, to).slice(0, 2), z + 1, ...rectangle(from, to).slice(2), true]);
     view.marks = marks;
-    const names = pending.map(({ kind, label }) => (label ? NAMES[kind] : `${NAMES[kind]} on background`)).concat(open ? [`${NAMES[kindOf(open.tool)]} …`] : []);
+    const names = pending.map(({ kind, label }) => (label ? nameOf(kind) : `${nameOf(kind)} on background`)).concat(open ? [`${nameOf(open.tool.kind)} …`] : []);
     put("pending", names.join(", ") || "nothing");
     status();
     view.render();
@@ -117,22 +111,22 @@
   function draw() {
     const [pane] = view.panes, area = pane.canvas.parentElement;
     let down = null;
-    const ours = (event) => ready() && tool !== "move" && event.isPrimary && event.button <= 0 && !event.shiftKey && !event.altKey && !event.ctrlKey;
+    const ours = (event) => ready() && tool !== MOVE && event.isPrimary && event.button <= 0 && !event.shiftKey && !event.altKey && !event.ctrlKey;
     const on = (name, does) => area.addEventListener(name, (event) => { if (name === "pointerdown" ? ours(event) : down !== null) event.stopPropagation(), does(event); }, true);
     on("pointerdown", (event) => {
       down = event.pointerId;
       area.setPointerCapture(down);
-      if (open && !stroke(tool) && !open.whole) open = null; // begun by keys
-      if (stroke(tool)) open = null;
+      if (open && !isStroke(tool) && !open.whole) open = null; // begun by keys
+      if (isStroke(tool)) open = null;
       place(pane.under(event));
     });
     on("pointermove", (event) => {
-      if (stroke(tool)) for (const one of event.getCoalescedEvents?.() ?? [event]) place(pane.under(one));
+      if (isStroke(tool)) for (const one of event.getCoalescedEvents?.() ?? [event]) place(pane.under(one));
       else if (open && !open.whole) (open.to = floor(pane.under(event))), changed();
     });
     on("pointerup", (event) => {
       down = null;
-      if (stroke(tool)) end();
+      if (isStroke(tool)) end();
       else if (open && !open.whole) corner(floor(pane.under(event)));
     });
     area.addEventListener("pointercancel", () => ((down = null), remove()), true);
@@ -175,7 +169,7 @@
 
   function askModel() {
     if (!ready()) return;
-    if (open && stroke(open.tool)) end();
+    if (open && isStroke(open.tool)) end();
     if (!pending.length) return say("Click or draw something first.");
     send("turn", { code: task.code, id: uuid(), gestures: pending }).catch(fail);
   }
@@ -210,7 +204,7 @@
   async function begin(next) {
     const turn = ++opened;
     (task = next), (shown = null), (pending = []), (open = null), (total = spent = 0);
-    choose({ background: "target", erase: "scribble" }[tool] ?? tool); // nobody begins with what it is not
+    choose(tools.find(({ kind, label }) => kind === tool.kind && label)?.id ?? tool.id); // nobody begins with what it is not
     $("tasks").value = next.code;
     put("label", next.label);
     say("Opening the scan …");
@@ -258,9 +252,9 @@
   }
 
   function choose(name) {
-    tool = name;
+    tool = tools.find(({ id }) => id === name);
     open = null;
-    $("answer").querySelector(`[name=tool][value=${name}]`).checked = true;
+    $("answer").querySelector(`[name=tool][value="${name}"]`).checked = true;
     if (shown) changed();
   }
 
@@ -274,14 +268,16 @@
     put("title", about.title);
     put("who", about.rater);
     $("strip").setAttribute("aria-label", "Slices with an answer");
-    for (const [n, { id, name, takes }] of TOOLS.entries()) {
-      const converted = takes && !about.takes.includes(takes) ? " (converted for this model)" : "";
-      $("drawing").append(make("label", { className: "choice" }, make("input", { type: "radio", name: "tool", value: id, checked: id === tool }), make("kbd", {}, String(n + 1)), make("span", {}, name, make("span", { className: "muted" }, converted))));
+    tools = [...about.tools, MOVE];
+    tool = tools[0];
+    for (const [n, { id, name, prompt }] of tools.entries()) {
+      const converted = prompt && !about.takes.includes(prompt) ? " (converted for this model)" : "";
+      $("drawing").append(make("label", { className: "choice" }, make("input", { type: "radio", name: "tool", value: id, checked: id === tool.id }), make("kbd", {}, String(n + 1)), make("span", {}, name, make("span", { className: "muted" }, converted))));
     }
     $("drawing").addEventListener("input", ({ target }) => choose(target.value));
     $("tasks").addEventListener("change", ({ target }) => (begin(about.tasks.find(({ code }) => code === target.value)).catch(fail), target.blur()));
     const keymap = bindKeys([
-      ["1 … 8", "tools", Object.fromEntries(TOOLS.map(({ id }, n) => [String(n + 1), () => choose(id)]))],
+      [`1 … ${tools.length}`, "tools", Object.fromEntries(tools.map(({ id }, n) => [String(n + 1), () => choose(id)]))],
       ["Shift + arrows", "move the cross by a voxel", { "shift ArrowUp": () => shift(-1, 0), "shift ArrowDown": () => shift(1, 0), "shift ArrowLeft": () => shift(0, -1), "shift ArrowRight": () => shift(0, 1) }],
       ["K", "click, corner or point at the cross", { k: () => place(view.at.map((index) => index + 0.5)) }],
       ["J", "end a stroke, or a box through slices", { j: end }],
@@ -292,7 +288,7 @@
       ...keysOf(view),
       ["Space", "pause", { " ": () => (note("Pause", ["The time stands still."], "Go on"), tick()) }],
       ["H", "this help", { h: () => ($("helping").showModal(), tick()) }],
-    ], (key) => shown || /^[1-8h ]$/.test(key));
+    ], (key) => shown || (key > "0" && key <= String(tools.length)) || key === "h" || key === " ");
     releaseFocus();
     $("answer").addEventListener("submit", (event) => (event.preventDefault(), askModel()));
     $("tools").addEventListener("submit", (event) => event.preventDefault());
@@ -320,7 +316,7 @@
   window.annotating = {
     state: () => ({
       task: task?.code ?? null, label: task?.label ?? null, pending: pending.length, open: Boolean(open), turns: shown?.turns ?? 0, finished: shown?.finished ?? false, busy, shown: Boolean(shown), waiting: key ? kept().length : 0,
-      at: view.at && [...view.at], tool, loaded: view.volume ? view.volume.count / view.volume.have.length : 0, modelSeconds: shown?.model_s ?? null, firstDraw,
+      at: view.at && [...view.at], tool: tool.id, loaded: view.volume ? view.volume.count / view.volume.have.length : 0, modelSeconds: shown?.model_s ?? null, firstDraw,
       shape: view.volume?.info.shape, area: view.masks?.[0]?.cut(0, view.at[0])?.area ?? 0, outline: view.reference?.cut(0, view.at[0])?.area ?? 0,
     }),
     where: (y, x) => {

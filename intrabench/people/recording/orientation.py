@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Index, Mask
 from intrabench.play.gestures import Gesture
+from intrabench.prompts import STROKES
 from intrabench.volume import Volume
 
 Profiles = list[list[float]]
@@ -73,7 +74,8 @@ class Placing:
     def gesture(self, given: Gesture) -> Gesture:
         """A gesture on the other array, on ours.
 
-        A 2D box that lies across our axial slices is a 3D box of one voxel in thickness; a lasso is a stroke there.
+        What lies across our axial slices changes its kind: a 2D box is a 3D box of one voxel in thickness, and a closed
+        stroke a scribble.
         """
         kind, place = given.kind, given.place
         if kind == "click":
@@ -84,7 +86,9 @@ class Placing:
             flat = z1 - z0 == 1
             return _with(given, "box2d" if flat else "box3d", (z0, y0, x0, *(() if flat else (z1,)), y1, x1))
         rows = self.points(place)
-        return _with(given, "lasso" if kind == "lasso" and len({row[0] for row in rows}) == 1 else "scribble", rows)
+        closed = {stroke.kind for stroke in STROKES.values() if stroke.closed}
+        across = kind in closed and len({z for z, *_ in rows}) > 1
+        return _with(given, "scribble" if across else kind, rows)
 
 
 def _with(given: Gesture, kind: Any, place: Sequence[Any]) -> Gesture:

@@ -117,14 +117,11 @@ def mask_text(mask: NDArray[np.bool_]) -> str:
 def marks(prompts: Prompts) -> dict[str, Any]:
     """Prompts to draw: dots, boxes and strokes in voxels of the whole scan, each flagged if made by hand."""
     clicks = zip(prompts.points.tolist(), np.asarray(prompts.clicked).tolist(), strict=True)
-    frames = zip(prompts.boxes2d.tolist(), np.asarray(prompts.drawn).tolist(), strict=True)
-    boxes = [[z, y0, x0, z + 1, y1, x1, hand] for (z, y0, x0, y1, x1), hand in frames]
-    boxes += [] if prompts.box3d is None else [[*prompts.box3d.tolist(), True]]
-    strokes = [(stroke, False) for stroke in prompts.scribbles] + [(stroke, True) for stroke in prompts.lassos]
+    boxes = zip(prompts.blocks.tolist(), [*np.asarray(prompts.drawn).tolist(), True], strict=False)
     return {
         "points": [[*row, hand] for row, hand in clicks],
-        "boxes": boxes,
-        "strokes": [{"points": s.points.tolist(), "label": s.label, "closed": closed} for s, closed in strokes],
+        "boxes": [[*box, hand] for box, hand in boxes],
+        "strokes": [{"points": s.points.tolist(), "label": s.label, "closed": s.closed} for s in prompts.strokes],
     }
 
 
