@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from intrabench.effort import TABLES, cost, effort_of_round, table
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import LONGEST_TEXT, Lasso, Prompts, Scribble, box3d, boxes, points
+from intrabench.play.gestures import Gesture, tools, turn_of
+from intrabench.prompts import LONGEST_TEXT, STROKES, Lasso, Prompts, Scribble, box3d, boxes, points
 from intrabench.turns import (
     Action,
     Click,
@@ -61,6 +62,19 @@ def test_an_unknown_action_or_table_is_an_error() -> None:
         cost([Wink()], "dof@1")
     with pytest.raises(IntraBenchError, match="there is no effort table 'dof@9'"):
         cost([], "dof@9")
+
+
+@pytest.mark.parametrize("name", STROKES)
+def test_each_kind_of_stroke_has_an_action_costs_a_tool_and_an_example(name: str) -> None:
+    stroke = STROKES[name]
+    assert stroke.kind in Action.by_kind()
+    assert all(sum(table(one)[stroke.kind].values()) > 0 for one in TABLES)
+    (tool,) = [tool for tool in tools() if tool.kind == stroke.kind and tool.label == 1]
+    drawn = turn_of([Gesture(tool.kind, [(4, 2, 3), (4, 2, 9), (4, 8, 9)])])
+    assert drawn.prompts.kinds == {stroke.kind} == {action.kind for action in drawn.actions}
+    (made,) = Turn.from_json(drawn.to_json()).prompts.strokes
+    assert (type(made), made.points.tolist()) == (stroke, [[4, 2, 3], [4, 2, 9], [4, 8, 9]])
+    assert made.extent.tolist() == [4, 2, 3, 5, 9, 10]
 
 
 def test_a_turn_survives_json() -> None:

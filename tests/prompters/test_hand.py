@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 import intrabench
-from intrabench.prompts import Prompts
+from intrabench.mask import Mask
+from intrabench.prompters.base import User
+from intrabench.prompters.hand import Hand
+from intrabench.prompts import STROKES, Prompts, Stroke
+from intrabench.target import Target
+from intrabench.turns import Turn
 
 SPACING = (3.0, 0.5, 1.0)
 
@@ -51,6 +56,24 @@ def test_slack_makes_boxes_larger_by_a_share_of_their_size(ball: np.ndarray) -> 
     assert larger is not None
     assert box is not None
     assert larger.tolist() == [0, 3, 6, 19, 22, 25]  # 13 voxels and 3.25 on each side, rounded; z begins at 3
+
+
+def test_strokes_of_each_kind_keep_their_shape_and_move_by_themselves(ball: np.ndarray) -> None:
+    target = Target("case", "ball", 1, Mask.of(ball), ball.shape, SPACING)  # type: ignore[arg-type]
+    y, x = (n // 2 for n in ball.shape[1:])
+    rows = np.array([(2, y, x), (2, y, x + 1), (2, y + 1, x + 1)])
+
+    def shifts(drawn: list[Stroke]) -> list[list[int]]:
+        moved = Hand(jitter_mm=1.0).move(Turn(Prompts().with_strokes(drawn)), User(target, seed=3)).prompts.strokes
+        found = [np.unique(one.points - rows, axis=0).tolist() for one in moved]
+        assert [type(one) for one in moved] == [type(one) for one in drawn]
+        assert all(len(each) == 1 for each in found)
+        return [each[0] for each in found]
+
+    two = shifts([stroke(rows) for stroke in STROKES.values() for _ in range(2)])
+    assert all(z == 0 and (dy, dx) != (0, 0) for z, dy, dx in two)
+    for number, stroke in enumerate(STROKES.values()):  # and those of other kinds change nothing
+        assert shifts([stroke(rows), stroke(rows)]) == two[2 * number : 2 * number + 2]
 
 
 def test_everything_stays_in_the_volume(ball: np.ndarray) -> None:
