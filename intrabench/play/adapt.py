@@ -42,6 +42,9 @@ def adapt(
         raise NotApplicable(PROPAGATION)
     if turn.afresh and not first and not abilities.builds_on_mask:
         raise NotApplicable(FORGETFUL)
+    # The order matters, for what one step makes the next may have to convert: strokes become boxes or points, and boxes
+    # become other boxes or points. Derived prompts go only then, because a box of the hand may have been made of them.
+    # Points are last: where they have to become boxes, those need the boxes of this turn and of earlier ones.
     prompts, notes = turn.prompts, list[str]()
     if "text" in prompts.kinds - accepts:
         prompts = replace(prompts, text=None)

@@ -30,26 +30,29 @@ GROWTH = 3.0
 def play(sessions: Sequence[Session | Joint | Divided], image: Predictor, scorer: Scorer | None = None) -> int:
     """Begin all sessions and play them to their ends; returns how many bytes the model remembered of all at most.
 
-    scorer: measures while the model answers. If there is no code of the user's own in the sessions, they are two crews:
-    while the model answers one, the users of the other take their answers and give their next prompts. A model with
-    costly calls is asked once for all.
+    scorer: measures while the model answers. If there is no code of the user's own in the sessions, they are played as
+    two groups: while the model answers one, the users of the other take their answers and give their next prompts. A
+    model with costly calls is asked once for all.
     """
-    every = crews = [_Crew(sessions)]
+    # Two groups keep the model busy: it answers one while the other thread takes the answers of the other, scores them
+    # and asks its users. Code of users is never in that thread, for it may change what the model computes with. And a
+    # model that costs much per call would be asked twice as often.
+    every = groups = [_Group(sessions)]
     if scorer and not image.costly_calls and len(sessions) > 1 and all(session.ours for session in sessions):
         half = len(sessions) // 2
-        every = crews = [_Crew(sessions[:half]), _Crew(sessions[half:])]
+        every = groups = [_Group(sessions[:half]), _Group(sessions[half:])]
     try:
-        crews[0].begin()
-        for other in crews[1:]:
+        groups[0].begin()
+        for other in groups[1:]:
             assert scorer is not None
             other.busy = [scorer.aside(other.begin)]
-        while crews:
-            progress.proceed(_progress([session for crew in crews for session in crew.sessions]))
-            crews = [crew for crew in crews if crew.asks(image, scorer, aside=len(crews) > 1)]
+        while groups:
+            progress.proceed(_progress([session for group in groups for session in group.sessions]))
+            groups = [group for group in groups if group.answer_next(image, scorer, aside=len(groups) > 1)]
     finally:
-        for crew in crews:
-            wait(crew.busy)
-    return sum(crew.remembered for crew in every)
+        for group in groups:
+            wait(group.busy)
+    return sum(group.remembered for group in every)
 
 
 def _progress(sessions: Sequence[Session | Joint | Divided]) -> str:
@@ -59,7 +62,7 @@ def _progress(sessions: Sequence[Session | Joint | Divided]) -> str:
     return f"playing {several(len(sessions), 'session')}" + (f", round {behind} of {rounds}" if rounds else "")
 
 
-class _Crew:
+class _Group:
     """Sessions whose requests the model answers in one call.
 
     busy: with their turns, in another thread. remembered: bytes of the memories that the model left, at most.
@@ -73,7 +76,7 @@ class _Crew:
         for session in self.sessions:
             session.begin()
 
-    def asks(self, image: Predictor, scorer: Scorer | None, aside: bool) -> bool:
+    def answer_next(self, image: Predictor, scorer: Scorer | None, aside: bool) -> bool:
         """Have the next requests answered; whether there were any."""
         while self.busy:
             self.busy[0].result()

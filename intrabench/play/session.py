@@ -139,6 +139,8 @@ class Session:
         """Take the model's answer to the current request into the `claim`."""
         assert self._round is not None
         self.request = None
+        # What a model answers is foreign: it is checked before anything of it is kept, so that a bad answer leaves the
+        # last good one in place.
         try:
             if isinstance(answer, Failure):
                 check_failure(answer)
@@ -178,6 +180,9 @@ class Session:
 
     def _advance(self) -> None:
         """Ask the user and go on with the turn, until there is something to ask the model."""
+        # A round is closed only when the user has spoken again: until then it may have further free turns, as those of
+        # a propagation. So the prompter is asked first, then the round before is measured and stored, then the turn
+        # begins the next one.
         while not self.ended and self.request is None:
             with self.guarded():
                 self.ask()

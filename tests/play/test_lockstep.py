@@ -66,12 +66,12 @@ def lasting(sessions: Sequence[Session]) -> list[Any]:
 
 
 @pytest.mark.parametrize("spec", ["point_interp:n=3+scribble", "box_slice+click_slice+hand:jitter_mm=2", "point_prop"])
-def test_rows_and_turns_are_those_of_one_crew(ball: np.ndarray, spec: str) -> None:
+def test_rows_and_turns_are_those_of_one_group(ball: np.ndarray, spec: str) -> None:
     plain, scores, model = many(ball, make_prompter(spec), None), Scorer(), Drawn()
     play(plain, Drawn())
-    crews = many(ball, make_prompter(spec), scores)
-    play(crews, model, scores)
-    assert lasting(crews) == lasting(plain)
+    groups = many(ball, make_prompter(spec), scores)
+    play(groups, model, scores)
+    assert lasting(groups) == lasting(plain)
     assert model.asked[:2] == [["s0", "s1", "s2", "s3"], ["s4", "s5", "s6", "s7"]]
 
 
@@ -86,7 +86,7 @@ def test_users_go_on_in_another_thread_while_the_model_answers_the_others(
 
     class Waiting(Drawn):
         def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-            if len(self.asked) == 1:  # the second crew, while the users of the first go on
+            if len(self.asked) == 1:  # the second group, while the users of the first go on
                 end = threading.Event()
                 while len(prompted) < COUNT // 2 and not end.wait(0.01):
                     pass
@@ -99,7 +99,7 @@ def test_users_go_on_in_another_thread_while_the_model_answers_the_others(
     assert len(prompted) >= COUNT
 
 
-def test_the_users_of_the_second_crew_begin_while_the_model_answers_the_first(
+def test_the_users_of_the_second_group_begin_while_the_model_answers_the_first(
     ball: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, begun, all_have = Session.begin, dict[str, threading.Thread](), threading.Event()
@@ -145,11 +145,11 @@ def test_prompters_of_the_user_stay_in_the_calling_thread(ball: np.ndarray, prom
     assert len(model.asked[0]) == COUNT
 
 
-@pytest.mark.parametrize(("count", "crews"), [(1, [["s0"]]), (2, [["s0"], ["s1"]]), (3, [["s0"], ["s1", "s2"]])])
-def test_each_crew_is_asked_at_once(ball: np.ndarray, count: int, crews: list[list[str]]) -> None:
+@pytest.mark.parametrize(("count", "groups"), [(1, [["s0"]]), (2, [["s0"], ["s1"]]), (3, [["s0"], ["s1", "s2"]])])
+def test_each_group_is_asked_at_once(ball: np.ndarray, count: int, groups: list[list[str]]) -> None:
     scores, model = Scorer(), Drawn()
     play(many(ball, make_prompter("point_interp:n=3"), scores, count), model, scores)
-    assert model.asked == crews
+    assert model.asked == groups
 
 
 def test_a_model_with_costly_calls_is_asked_once_for_all(ball: np.ndarray) -> None:
@@ -161,7 +161,7 @@ def test_a_model_with_costly_calls_is_asked_once_for_all(ball: np.ndarray) -> No
     assert [len(asked) for asked in model.asked] == [COUNT]
 
 
-def test_a_model_that_raises_fails_its_crew_and_an_interruption_waits_for_the_users(ball: np.ndarray) -> None:
+def test_a_model_that_raises_fails_its_group_and_an_interruption_waits_for_the_users(ball: np.ndarray) -> None:
     class Broken(Drawn):
         def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
             found = super().segment(requests)
