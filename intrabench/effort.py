@@ -187,14 +187,14 @@ class Calibration:
         return ",".join(f"{name}={written(found[name])}" for name in HAND if found.get(name))
 
 
-def given_effort(given: str | Path) -> Calibration | None:
+def effort_option(text: str | Path) -> Calibration | None:
     """The value of ``--effort``: a calibration file; nothing for an empty text."""
-    return Calibration.read(Path(given)) if str(given) else None
+    return Calibration.read(Path(text)) if str(text) else None
 
 
-def given_hand(given: str | Path) -> str:
+def hand_option(value: str | Path) -> str:
     """The value of ``--hand``: ``jitter_mm=2,...``, or a calibration file, whose errors of the hand are meant."""
-    text = str(given)
+    text = str(value)
     return text if not text or ("=" in text and not Path(text).is_file()) else Calibration.read(Path(text)).hand
 
 

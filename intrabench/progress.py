@@ -25,7 +25,7 @@ def step(phase: Phase, what: str, about: str = "") -> AbstractContextManager[Non
     what: in words that stand alone, such as ``encoding slice 12 of 80``. about: what it is done for, such as data set,
     case and model; the steps inside inherit it.
     """
-    return _NOTHING if _listener is None else _said(phase, what, about)
+    return _NOTHING if _listener is None else _during(phase, what, about)
 
 
 def proceed(what: str) -> None:
@@ -33,7 +33,7 @@ def proceed(what: str) -> None:
     global _now
     if _listener is not None and what != _now[1]:
         _now = _now[0], what, _now[2]
-        _tell(_now)
+        _notify(_now)
 
 
 def loading(what: str) -> AbstractContextManager[None]:
@@ -64,18 +64,18 @@ def listen(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def _said(phase: Phase, what: str, about: str) -> Iterator[None]:
+def _during(phase: Phase, what: str, about: str) -> Iterator[None]:
     global _now
     before, _now = _now, (phase, what, about or _now[2])
     try:
-        _tell(_now)
+        _notify(_now)
         yield
     finally:
         _now = before
-        _tell(before)
+        _notify(before)
 
 
-def _tell(now: tuple[Phase, str, str]) -> None:
+def _notify(now: tuple[Phase, str, str]) -> None:
     if _listener is not None:
         with suppress(Exception):  # a listener that is gone must not fail what it listened to
             _listener(*now)

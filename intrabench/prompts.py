@@ -211,9 +211,9 @@ class Prompts:
         )
 
 
-def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
+def _flags(value: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
     """One flag per row; None means all true."""
-    found = np.ones(count, dtype=bool) if given is None else plain(given)
+    found = np.ones(count, dtype=bool) if value is None else plain(value)
     if found.dtype != bool and not np.isin(found, (False, True)).all():
         raise ValueError(f"{name} has other values than true and false; give one flag per {what}")
     flags = found.astype(bool)  # a copy
@@ -222,22 +222,22 @@ def _flags(given: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:
     return frozen(flags)
 
 
-def _check_text(given: Any) -> None:
+def _check_text(value: Any) -> None:
     """Refuse what nobody types into one line."""
-    if not isinstance(given, str):
-        raise ValueError(f"text is {kind(given)}, expected words, such as 'left kidney', or None")
-    if not given.strip():
+    if not isinstance(value, str):
+        raise ValueError(f"text is {kind(value)}, expected words, such as 'left kidney', or None")
+    if not value.strip():
         raise ValueError("text has no words; give None where nothing was typed")
-    if len(given) > LONGEST_TEXT:
-        raise ValueError(f"text has {len(given)} characters, expected {LONGEST_TEXT} at most; shorten it")
-    if not given.isprintable():
-        odd = next(letter for letter in given if not letter.isprintable())
+    if len(value) > LONGEST_TEXT:
+        raise ValueError(f"text has {len(value)} characters, expected {LONGEST_TEXT} at most; shorten it")
+    if not value.isprintable():
+        odd = next(letter for letter in value if not letter.isprintable())
         raise ValueError(f"text has the character {odd!a}, which cannot be printed; give words on one line")
 
 
-def _strokes(given: Any, stroke: type[Stroke]) -> tuple[Any, ...]:
+def _strokes(value: Any, stroke: type[Stroke]) -> tuple[Any, ...]:
     """Strokes of one class, as a tuple, so that nobody adds to them later."""
-    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    found = tuple(value) if isinstance(value, Iterable) else (value,)
     for one in found:
         if not isinstance(one, stroke):
             name = stroke.__name__
@@ -282,8 +282,8 @@ def _rows(values: Any, width: int, meaning: str) -> Ints:
     if found.dtype == object:
         found = np.asarray(found.tolist())  # integers after all, unless they are too large
     if found.size and found.shape[-1:] != (width,):
-        given = f"{found.shape[-1]} numbers were" if found.ndim else "one number was"
-        raise ValueError(f"{meaning}, but {given} given")
+        got = f"{found.shape[-1]} numbers were" if found.ndim else "one number was"
+        raise ValueError(f"{meaning}, but {got} given")
     if found.size and found.dtype.kind not in "iu":
         whole = found.dtype.kind == "f" and (np.abs(found) < _LARGEST) & (found == np.rint(found))
         if not np.all(whole):

@@ -133,15 +133,15 @@ def turns_by_round(stored: Iterable[Mapping[str, Any]]) -> dict[int, list[Turn]]
         IntraBenchError: one is not as it was written.
     """
     rounds: dict[int, list[Turn]] = {}
-    for turn in stored:
+    for row in stored:
         try:
-            given = Turn.from_json(json.loads(turn["given"]))
+            turn = Turn.from_json(json.loads(row["given"]))
         except Exception as error:  # anybody may have written it
             raise IntraBenchError(
-                f"the turns of session {turn['session']} in round {turn['round']} cannot be read "
+                f"the turns of session {row['session']} in round {row['round']} cannot be read "
                 f"({type(error).__name__}); delete their part in turns and its namesake in rows, and run again"
             ) from error
-        rounds.setdefault(turn["round"], []).append(given)
+        rounds.setdefault(row["round"], []).append(turn)
     return rounds
 
 

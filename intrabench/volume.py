@@ -41,9 +41,9 @@ class Grid:
             raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
         spacing = np.linalg.norm(self.affine[:3, :3], axis=0)
         if not 0.5e-4 < spacing.min() <= spacing.max() < 1e6:
-            told = " x ".join(f"{length:g}" for length in spacing)
+            spacing_text = " x ".join(f"{length:g}" for length in spacing)
             raise IntraBenchError(
-                f"voxels of {told} mm cannot be; repair the header of the image, which is in millimetres"
+                f"voxels of {spacing_text} mm cannot be; repair the header of the image, which is in millimetres"
             )
         object.__setattr__(self, "affine", frozen(self.affine))
 
@@ -274,8 +274,8 @@ def disagreements(path: Path) -> tuple[str, ...]:
     sform, qform = (np.linalg.norm(form[:3, :3], axis=0) for form in (image.get_sform(), image.get_qform()))
     if np.allclose(sform, qform, rtol=0.01):
         return ()
-    told = (" x ".join(f"{length:.3g}" for length in spacing) for spacing in (sform, qform))
-    return ("the sform of the file gives voxels of {} mm and is used; its qform gives {} mm".format(*told),)
+    lengths = (" x ".join(f"{length:.3g}" for length in spacing) for spacing in (sform, qform))
+    return ("the sform of the file gives voxels of {} mm and is used; its qform gives {} mm".format(*lengths),)
 
 
 def _is_nibabel(path: Path) -> bool:

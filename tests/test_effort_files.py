@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intrabench.effort import SECONDS, Calibration, cost, effort_of_round, given_effort, given_hand, kinds, table
+from intrabench.effort import SECONDS, Calibration, cost, effort_of_round, effort_option, hand_option, kinds, table
 from intrabench.errors import IntraBenchError
 from intrabench.turns import Click, DrawBox2D, DrawLasso, DrawScribble, TypeText
 
@@ -72,13 +72,13 @@ def test_the_id_is_of_the_content() -> None:
 
 def test_the_hand_is_written_as_an_option() -> None:
     written()
-    assert given_hand("mine.toml") == given_hand(Path("mine.toml")) == "jitter_mm=1.25,box_slack=0.1"
-    assert given_hand("jitter_mm=2") == "jitter_mm=2"
-    assert given_hand("") == ""
-    assert given_effort("") is None
+    assert hand_option("mine.toml") == hand_option(Path("mine.toml")) == "jitter_mm=1.25,box_slack=0.1"
+    assert hand_option("jitter_mm=2") == "jitter_mm=2"
+    assert hand_option("") == ""
+    assert effort_option("") is None
     written(TEXT[: TEXT.index("[hand]")])
     with pytest.raises(IntraBenchError, match=r"mine@\w+ has no \[hand\]; add jitter_mm"):
-        given_hand("mine.toml")
+        hand_option("mine.toml")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_said(old: str, new: str, sentence: str) -> None:
         Calibration.read(written(TEXT.replace(old, new)))
 
 
-@pytest.mark.parametrize("read", [given_effort, given_hand])
+@pytest.mark.parametrize("read", [effort_option, hand_option])
 def test_a_file_that_is_not_there_is_named(read: Any) -> None:
     with pytest.raises(IntraBenchError, match=r"there is no file nowhere\.toml; give a calibration"):
         read("nowhere.toml")

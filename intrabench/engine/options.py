@@ -14,7 +14,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from intrabench.effort import Calibration, given_effort, given_hand
+from intrabench.effort import Calibration, effort_option, hand_option
 from intrabench.engine.executors.placement import requested
 from intrabench.engine.seeds import given_seeds
 from intrabench.errors import IntraBenchError
@@ -54,8 +54,8 @@ class Options:
     dataset: Sequence[DatasetLike] = _work(("spine_ct",))
     perturb: Sequence[str] = _work(())
     refine: Sequence[RefinementLike] = _work(())
-    hand: str = _work("", read=given_hand)
-    effort: Calibration | None = _work(None, read=given_effort)  # noqa: RUF009
+    hand: str = _work("", read=hand_option)
+    effort: Calibration | None = _work(None, read=effort_option)  # noqa: RUF009
     stop: str = _work("")
     joint: str = _work("")
     seed: Sequence[int] = _work(())

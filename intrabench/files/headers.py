@@ -41,7 +41,7 @@ def believe(path: Path, announced: int, stored: int, packed: bool, ratio: int = 
     """
     if announced < 0 or announced > stored * (ratio if packed else 1):
         raise IntraBenchError(
-            f"{path} cannot be read: its header announces {_told(announced)}, which its {stored} bytes cannot hold; "
+            f"{path} cannot be read: its header announces {_size(announced)}, which its {stored} bytes cannot hold; "
             "it is truncated or damaged: fetch or export it again"
         )
     check_memory(str(path), 2 * announced)  # as it is read, and in the order of our axes
@@ -62,7 +62,7 @@ def check_memory(name: str, needed: int) -> None:
     there = memory_bytes()
     if there and needed > there:
         raise IntraBenchError(
-            f"{name} needs {_told(needed)} of memory, and this machine has {_told(there)}: crop it, or use a larger one"
+            f"{name} needs {_size(needed)} of memory, and this machine has {_size(there)}: crop it, or use a larger one"
         )
 
 
@@ -158,7 +158,7 @@ def _check_whole(path: Path, fields: Mapping[str, str], announced: int) -> None:
                 packed = unpacker.unconsumed_tail
     if not unpacker.eof or found != announced:
         raise IntraBenchError(
-            f"{path} cannot be read: its {_told(announced)} of voxels are truncated or damaged; export it again"
+            f"{path} cannot be read: its {_size(announced)} of voxels are truncated or damaged; export it again"
         )
 
 
@@ -271,14 +271,14 @@ def _described(head: bytes) -> tuple[int, tuple[int, ...], np.dtype[Any]]:
     """Where the numbers of an ``.npy`` file begin, their shape and their type."""
     file = io.BytesIO(head)
     version = np.lib.format.read_magic(file)
-    known = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in known:
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
         raise ValueError(f"numpy writes no arrays of version {version}")
-    shape, _, dtype = known[version](file)
+    shape, _, dtype = readers[version](file)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"the shape {shape} is none")
     return file.tell(), tuple(int(extent) for extent in shape), dtype
 
 
-def _told(count: int) -> str:
+def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.3g} MB"

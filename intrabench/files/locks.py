@@ -104,12 +104,12 @@ def locked(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator
         Busy: somebody else holds it, and `wait` is False.
         CannotWrite: there is something else at the path, or the lock cannot be written.
     """
-    began, pause, told = time.monotonic(), POLL / 20, False
+    began, pause, warned = time.monotonic(), POLL / 20, False
     while (claim := _claimed(path, option)) is None:
         if not wait:
             raise Busy(_holder(path))
-        if not told and time.monotonic() - began > PATIENCE:
-            told = True
+        if not warned and time.monotonic() - began > PATIENCE:
+            warned = True
             _log.warning("%s", f"waiting for {_holder(path)}")
         with step("", f"waiting for {_holder(path)}"):
             time.sleep(pause)

@@ -48,10 +48,10 @@ def warnings_about(folder: Path) -> list[str]:
     """One sentence for each reason why several runs should not write into an existing folder at the same time."""
     mount = mount_of(folder)
     place = f"on {mount.kind} (mounted at {mount.point}), " if mount else ""
-    found = [place + trouble for trouble in _known(mount)] if mount else []
+    found = [place + trouble for trouble in _documented_troubles(mount)] if mount else []
     return [
         f"{folder} is {trouble}: let one run at a time write there, or choose another folder with --out"
-        for trouble in [*found, *_tried(folder)]
+        for trouble in [*found, *_found_troubles(folder)]
     ]
 
 
@@ -73,7 +73,7 @@ def mount_of(folder: Path) -> Mount | None:
     return best
 
 
-def _known(mount: Mount) -> Iterator[str]:
+def _documented_troubles(mount: Mount) -> Iterator[str]:
     """What is known to go wrong there."""
     if trouble := _TROUBLES.get(mount.kind):
         yield trouble
@@ -82,7 +82,7 @@ def _known(mount: Mount) -> Iterator[str]:
             yield trouble
 
 
-def _tried(folder: Path) -> Iterator[str]:
+def _found_troubles(folder: Path) -> Iterator[str]:
     """What went wrong when it was tried."""
     with suppress(OSError), tempfile.TemporaryDirectory(prefix=".probe-", dir=folder) as place:
         for trial, trouble in _TRIALS.items():

@@ -73,7 +73,7 @@ class Divided:
             self._fail(Failure("error", f"model: its superpixels have the shape {answer.partition.shape}"), timings)
         else:
             self._measure(PartitionPair(answer.partition, self._annotation))
-            self._end("ok", self._told(), timings, answer.notes)
+            self._end("ok", self._summary(), timings, answer.notes)
 
     def _fail(self, failure: Failure, timings: Timings) -> None:
         self.failure = failure
@@ -90,7 +90,7 @@ class Divided:
                 self._values[metric.column] = None
                 self.problems.add((metric.column, in_words(error)))
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return "; ".join(f"metric {column}: {reason}" for column, reason in sorted(self.problems))
 
     def _end(self, status: str, error: str, timings: Timings, notes: Sequence[str] = ()) -> None:

@@ -13,7 +13,7 @@ from intrabench.errors import NotApplicable, foreign
 from intrabench.models.base import JointRequest, Request
 from intrabench.play.joint_answer import shares
 from intrabench.play.joint_prompts import negatives
-from intrabench.play.overlaps import settled
+from intrabench.play.overlaps import without_overlaps
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.joint import joint_dialogue
@@ -40,7 +40,7 @@ class Joint:
         self._prompter, self._dialogue = prompter, self._opened(prompter) if prompter.joint else None
         self._memory: object = None
         self._asked = False  # whether the user of all targets was asked before
-        self._told = [[0] * len(sessions) for _ in sessions]  # how many turns of the others a model knows of
+        self._seen = [[0] * len(sessions) for _ in sessions]  # how many turns of the others a model knows of
 
     def _opened(self, prompter: Prompter) -> JointTurns:
         return joint_dialogue(prompter, Users(tuple(session.user for session in self.sessions)))
@@ -101,7 +101,9 @@ class Joint:
             for session in answered:
                 session.see(session.claim.mask)
             return
-        for session, mask in zip(self.sessions, settled([one.claim for one in self.sessions], rule), strict=True):
+        for session, mask in zip(
+            self.sessions, without_overlaps([one.claim for one in self.sessions], rule), strict=True
+        ):
             session.see(mask)
 
     def _advance(self) -> None:
@@ -133,7 +135,7 @@ class Joint:
         """The same with a user who looks at all targets: turns are free only if none has actions."""
         started = time.perf_counter()
         try:
-            turns = self._given(dialogue)
+            turns = self._next_turns(dialogue)
         except Exception as error:
             for session in playing:
                 with session.next_turn():
@@ -149,7 +151,7 @@ class Joint:
         opens = not any(turns) or any(turn.opens for turn in turns if turn)
         return [] if opens else [session for session in self._playing if session.turn]
 
-    def _given(self, dialogue: JointTurns) -> JointTurn:
+    def _next_turns(self, dialogue: JointTurns) -> JointTurn:
         """What the user gives."""
         for session in self.sessions:
             session.clock_in()
@@ -190,11 +192,11 @@ class Joint:
         """What prompts for other targets, of which its model knows nothing yet, mean for a session with a new turn."""
         if self.rules.others == "ignore" or session.turn is None:
             return None
-        told, new = self._told[self.sessions.index(session)], list[Turn]()
+        seen, new = self._seen[self.sessions.index(session)], list[Turn]()
         for number, other in enumerate(self.sessions):
             if other is not session:
-                new += other.given[told[number] :]
-                told[number] = len(other.given)
+                new += other.history[seen[number] :]
+                seen[number] = len(other.history)
         return negatives(new)
 
     def _finish(self) -> None:

@@ -13,10 +13,10 @@ from intrabench.turns import Turn
 
 def negatives(turns: Sequence[Turn]) -> Prompts:
     """The positive points and scribbles of turns for other targets, as negative ones; boxes say nothing."""
-    given = [turn.prompts for turn in turns]
-    points = [prompts.points[prompts.points[:, 3] == 1] for prompts in given]
-    clicked = [np.asarray(prompts.clicked)[prompts.points[:, 3] == 1] for prompts in given]
-    strokes = tuple(Scribble(one.points, 0) for prompts in given for one in prompts.scribbles if one.label == 1)
+    all_prompts = [turn.prompts for turn in turns]
+    points = [prompts.points[prompts.points[:, 3] == 1] for prompts in all_prompts]
+    clicked = [np.asarray(prompts.clicked)[prompts.points[:, 3] == 1] for prompts in all_prompts]
+    strokes = tuple(Scribble(one.points, 0) for prompts in all_prompts for one in prompts.scribbles if one.label == 1)
     if not points:
         return Prompts()
     return Prompts(np.vstack(points) * np.array([1, 1, 1, 0]), scribbles=strokes, clicked=np.concatenate(clicked))

@@ -43,7 +43,7 @@ class Claim:
         return Claim(mask, scores)
 
 
-def settled(claims: Sequence[Claim], rule: Literal["first", "score"]) -> list[Mask]:
+def without_overlaps(claims: Sequence[Claim], rule: Literal["first", "score"]) -> list[Mask]:
     """The masks of all claims, without the voxels that others get.
 
     Every voxel belongs to the first claim, or to the one with the highest score, of equal ones the first. A claim

@@ -33,7 +33,7 @@ class Record:
         self._keep_masks = keep_masks
         self._rows: list[dict[str, Any]] = []
         self._problems: set[tuple[str, str]] = set()
-        self._unsettled: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
+        self._pending: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
         self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of what
         self._hash = hashlib.sha256()
 
@@ -56,7 +56,7 @@ class Record:
 
     def scored(self, seconds: float | None = 0.0) -> bool:
         """Whether all scores are known, after measuring them for so long at most; None: as long as it takes."""
-        futures = [future for *_, future in self._unsettled if future]
+        futures = [future for *_, future in self._pending if future]
         if self._scorer is not None and not all(future.done() for future in futures):
             self._scorer.measure(seconds)
         return not wait(futures, None if seconds is None else max(seconds, 0.0)).not_done
@@ -85,7 +85,7 @@ class Record:
         assert self._scoring is not None
         _, scoring, future = self._scoring
         self.add({**row, **dict.fromkeys(scoring.columns)}, mask)
-        self._unsettled.append((self._rows[-1], scoring, future))
+        self._pending.append((self._rows[-1], scoring, future))
 
     def add(self, row: Mapping[str, Any], mask: Mask) -> None:
         """Add a row with its scores."""
@@ -100,9 +100,9 @@ class Record:
     def _settle(self) -> None:
         """Wait until all scores are known, and complete the rows with them."""
         self.scored(None)
-        for row, scoring, _ in self._unsettled:
+        for row, scoring, _ in self._pending:
             scores = scoring.scores()
             row |= scores.columns
             row["error"] = "; ".join(filter(None, [row.get("error", ""), scores.told]))
             self._problems |= set(scores.problems.items())
-        self._unsettled.clear()
+        self._pending.clear()

@@ -73,7 +73,7 @@ class Session:
         self.turn: Turn | None = None
         self.asked = self.ended = False
         self._prompter = prompter
-        self.user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.given)
+        self.user = User(target, dataset, seed, image, prompter.spec, self._clock, self._state.history)
         self._dialogue: Turns | None = None
         if not (target.mask.any() or prompter.empty_targets):
             self._end("not_applicable", "the target has no voxels, so it cannot be prompted; check its label map")
@@ -211,7 +211,7 @@ class Session:
         started = time.perf_counter()
         with self.next_turn():
             self.clock_in()
-            turn = self._given()
+            turn = self._ask_prompter()
             if not self.begun and turn is None:
                 raise NotApplicable("the prompter gave no prompts")
             if not self.begun and turn is not None and not turn.opens:
@@ -237,7 +237,7 @@ class Session:
         """Let `turn` be the next one of the user, which took so long."""
         self.turn, self._asked_s, self.asked = turn, seconds, True
 
-    def _given(self) -> Turn | None:
+    def _ask_prompter(self) -> Turn | None:
         """What the user gives, checked."""
         try:
             with nullcontext() if self.ours else foreign():
@@ -280,9 +280,9 @@ class Session:
         return self.record.model_s + (self._round.timings.model_s if self._round else 0.0)
 
     @property
-    def given(self) -> Sequence[Turn]:
+    def history(self) -> Sequence[Turn]:
         """The turns of the user so far."""
-        return self._state.given
+        return self._state.history
 
     def begin_turn(self) -> None:
         """Log the next turn; if no round is open, it begins one."""
@@ -293,7 +293,7 @@ class Session:
         self._round.timings.prompt_s += self._asked_s
         self.asked = False
         if self.turn is not None:
-            self._state.given.append(self.turn)
+            self._state.history.append(self.turn)
             self.record.log(self.turn, self._number)
 
     def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
@@ -303,7 +303,7 @@ class Session:
         assert self._round is not None
         state, turn = self._state, self.turn
         if others is not None:
-            prompted = frozenset(z for one in self.given for z in one.prompts.slices())
+            prompted = frozenset(z for one in self.history for z in one.prompts.slices())
             turn = together(turn, others if self.abilities.dims == 3 else on_slices(others, prompted))
         earlier = () if turn.afresh else counting(state.taken)
         taken, notes = adapt(

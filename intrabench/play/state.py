@@ -53,7 +53,7 @@ class State:
 
     mask: Mask = field(default_factory=Mask.empty)
     shown: Mask = field(default_factory=Mask.empty)  # a copy: what others do to theirs changes no score
-    given: list[Turn] = field(default_factory=list)  # as the user gave them
+    history: list[Turn] = field(default_factory=list)  # as the user gave them
     taken: list[Turn] = field(default_factory=list)  # as the model takes them
     memory: Any = None
     effort: Effort = field(default_factory=Effort)

@@ -43,8 +43,8 @@ def check_actions(actions: Sequence[Action]) -> None:
         for what in COUNTED:
             number = getattr(action, f"{what}s", 0)
             if not is_a(int, number) or not 0 <= number <= LARGEST:
-                said = f"{_said(number)} {what.replace('_', ' ')}s"
-                raise Refused(f"a {action.kind} has {said}, expected a whole number")
+                amount = f"{_short(number)} {what.replace('_', ' ')}s"
+                raise Refused(f"a {action.kind} has {amount}, expected a whole number")
 
 
 def check_prompts(prompts: Prompts, shape: Index) -> None:
@@ -69,7 +69,7 @@ def check_prompts(prompts: Prompts, shape: Index) -> None:
             raise Refused(f"a {stroke.kind} has no points; leave it out")
         _voxels(f"{stroke.kind} with the point", stroke.points, shape)
         if not isinstance(stroke.label, int):
-            what = f"a {stroke.kind} has the label {_said(stroke.label)}"
+            what = f"a {stroke.kind} has the label {_short(stroke.label)}"
             raise Refused(f"{what}, expected 1 (target) or 0 (background)")
         _labels(stroke.kind, np.array([stroke.label]))
         slices = np.unique(stroke.points[:, 0])
@@ -90,7 +90,7 @@ def checked_update(answer: Answer, shape: Index) -> Mask:
     if array.dtype != bool:
         raise Refused(f"its mask holds {array.dtype}, expected true or false; {THRESHOLD}")
     if not _whole(start, 3):
-        raise Refused(f"its mask starts at {_said(start)}, expected three whole numbers (z, y, x)")
+        raise Refused(f"its mask starts at {_short(start)}, expected three whole numbers (z, y, x)")
     update = Mask((int(start[0]), int(start[1]), int(start[2])), array)  # small integers of numpy would overflow
     if array.size and not _inside(update.box, shape):
         raise Refused(f"its mask fills the box {_listed(update.box)}, outside of {_volume(shape)}; cut it off")
@@ -99,12 +99,12 @@ def checked_update(answer: Answer, shape: Index) -> Mask:
     if valid.slices is not None:
         slices = valid.slices
         if not isinstance(slices, (tuple, list, range)) or not all(_whole((z,), 1) for z in slices):
-            raise Refused(f"it is valid on the slices {_said(slices)}, expected whole numbers, as in (3, 4)")
+            raise Refused(f"it is valid on the slices {_short(slices)}, expected whole numbers, as in (3, 4)")
         if outside := [z for z in slices if not 0 <= z < shape[0]]:
             raise Refused(f"it is valid on slice {outside[0]}, outside of {_volume(shape)}; leave it out")
     if valid.box is not None and not (_whole(valid.box, 6) and _inside(valid.box, shape)):
         raise Refused(
-            f"it is valid in the box {_said(valid.box)}, expected a half-open box z0, y0, x0, z1, y1, x1 inside "
+            f"it is valid in the box {_short(valid.box)}, expected a half-open box z0, y0, x0, z1, y1, x1 inside "
             f"{_volume(shape)}"
         )
     if answer.reach is not None and any(answer.reach[axis] > answer.reach[axis + 3] for axis in range(3)):
@@ -114,7 +114,7 @@ def checked_update(answer: Answer, shape: Index) -> Mask:
     _seconds("seconds", answer.seconds)
     _seconds("encode_seconds", answer.encode_seconds)
     if not is_a(int, answer.batch) or not 1 <= answer.batch <= LARGEST:
-        raise Refused(f"its batch is {_said(answer.batch)}, expected the number of requests, 1 or more")
+        raise Refused(f"its batch is {_short(answer.batch)}, expected the number of requests, 1 or more")
     return update
 
 
@@ -125,16 +125,16 @@ def check_failure(failure: Failure) -> None:
         Refused: what is wrong with it.
     """
     if failure.status not in get_args(FailureStatus):
-        known = ", ".join(get_args(FailureStatus))
-        raise Refused(f"its Failure has the status {_said(failure.status)}, expected one of {known}")
+        statuses = ", ".join(get_args(FailureStatus))
+        raise Refused(f"its Failure has the status {_short(failure.status)}, expected one of {statuses}")
     if not isinstance(failure.message, str) or not failure.message.strip():
-        raise Refused(f"its Failure has the message {_said(failure.message)}, expected a sentence")
+        raise Refused(f"its Failure has the message {_short(failure.message)}, expected a sentence")
     _seconds("seconds", failure.seconds)
 
 
 def _seconds(name: str, value: Any) -> None:
     if not is_a(float, value) or not 0 <= value <= LARGEST:
-        raise Refused(f"its {name} are {_said(value)}, expected a number, 0 or more")
+        raise Refused(f"its {name} are {_short(value)}, expected a number, 0 or more")
 
 
 def _voxels(what: str, voxels: Array, shape: Index) -> None:
@@ -146,7 +146,7 @@ def _voxels(what: str, voxels: Array, shape: Index) -> None:
 def _labels(what: str, labels: Any) -> None:
     wrong = (labels != 0) & (labels != 1)
     if wrong.any():
-        raise Refused(f"a {what} has the label {_said(labels[wrong][0])}, expected 1 (target) or 0 (background)")
+        raise Refused(f"a {what} has the label {_short(labels[wrong][0])}, expected 1 (target) or 0 (background)")
 
 
 def _boxes(what: str, boxes: Array, low: Array, high: Array, shape: Index, least: Any) -> None:
@@ -176,6 +176,6 @@ def _listed(values: Any) -> str:
     return ", ".join(str(int(value)) for value in values)
 
 
-def _said(value: Any) -> str:
+def _short(value: Any) -> str:
     """A value of any type, in few characters."""
     return repr(value if not isinstance(value, np.generic) else value.item())[:60]

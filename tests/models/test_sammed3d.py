@@ -196,7 +196,7 @@ def test_corrections_outside_of_the_crop(scan: Volume, more: str, adapted: set[s
         (z0, y0, x0, z1, y1, x1) = session._clock.reach or (0,) * 6
     assert [row["interactions"] for row in session.rows] == list(range(1, 10))
     assert {row["adapted"] for row in session.rows} == adapted
-    for turn, told in zip(session._state.given, session.rows, strict=True):
+    for turn, told in zip(session._state.history, session.rows, strict=True):
         ((z, y, x, _),) = turn.prompts.points
         assert (z0 <= z < z1 and y0 <= y < y1 and x0 <= x < x1) == (told["adapted"] == "")
 

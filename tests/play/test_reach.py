@@ -57,7 +57,7 @@ def played(truth: np.ndarray, spec: str, reach: Box | None = CROP, rounds: int =
 
 
 def corrections(session: Session) -> list[Turn]:
-    return session._state.given[1:]
+    return session._state.history[1:]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_of_a_target_that_cannot_be_reached_only_wrong_voxels_are_corrected(trut
 
 def test_alone_a_reachable_correction_begins_anywhere(truth: np.ndarray) -> None:
     sessions = [played(truth, "click_volume:reachable=true", seed=seed) for seed in range(6)]
-    firsts = [session._state.given[0] for session in sessions]
+    firsts = [session._state.history[0] for session in sessions]
     assert all(truth[tuple(turn.prompts.points[0, :3])] for turn in firsts)
     assert {bool(outside(turn, CROP)) for turn in firsts} == {True, False}
     assert not any(outside(turn, CROP) for session in sessions for turn in corrections(session))

@@ -35,7 +35,7 @@ class PersonSession:
     @property
     def given(self) -> Sequence[Turn]:
         """The turns so far."""
-        return self.session.given
+        return self.session.history
 
     @property
     def problem(self) -> str:
@@ -60,7 +60,7 @@ class PersonSession:
             raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
         if not session.begun:
             return
-        if len(session.given) > session.rounds:
+        if len(session.history) > session.rounds:
             raise Refused(f"there are no more than {session.rounds} corrections here; finish, or take one back")
         if session.measure() >= stop.dice:
             raise Refused("the answer is good enough for the stop rule; finish, or take the last prompts back")
