@@ -28,6 +28,7 @@ from intrabench.registry import registry
 from intrabench.target import Target
 from tests.server import Server, serving
 from tests.tabs import Tabs
+from tests.wording import wording as wording
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, also by what tests start,
 signal.signal(signal.SIGINT, signal.default_int_handler)  # and so is this in the background of a shell

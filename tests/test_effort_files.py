@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.effort import SECONDS, Calibration, cost, effort_of_round, effort_option, hand_option, kinds, table
 from intrabench.errors import IntraBenchError
 from intrabench.turns import Click, DrawBox2D, DrawLasso, DrawScribble, TypeText
+from tests.wording import without_reasons
 
 TEXT = """
 [seconds]
@@ -42,12 +44,13 @@ def test_seconds_are_those_of_the_file() -> None:
     assert effort_of_round([Click(), Click()]).seconds == 4
 
 
-def test_a_file_from_before_there_was_text_serves_all_runs_without_text() -> None:
+def test_a_file_from_before_there_was_text_serves_all_runs_without_text(wording: SnapshotAssertion) -> None:
     table_of = Calibration.read(written()).table
     assert "text" not in TEXT
     assert cost([Click()], table_of) > 0
-    with pytest.raises(IntraBenchError, match="no cost for the action 'text'; add it there"):
+    with pytest.raises(IntraBenchError) as caught:
         cost([TypeText(2)], table_of)
+    assert caught == wording
     timed = Calibration.read(written(TEXT.replace("[hand]", "text = { each = 1, per_word = 2 }\n[hand]"))).table
     assert cost([TypeText(3)], timed) == 7
 
@@ -70,40 +73,42 @@ def test_the_id_is_of_the_content() -> None:
     assert Calibration.of(one.content).id == one.id
 
 
-def test_the_hand_is_written_as_an_option() -> None:
+def test_the_hand_is_written_as_an_option(wording: SnapshotAssertion) -> None:
     written()
     assert hand_option("mine.toml") == hand_option(Path("mine.toml")) == "jitter_mm=1.25,box_slack=0.1"
     assert hand_option("jitter_mm=2") == "jitter_mm=2"
     assert hand_option("") == ""
     assert effort_option("") is None
     written(TEXT[: TEXT.index("[hand]")])
-    with pytest.raises(IntraBenchError, match=r"mine@\w+ has no \[hand\]; add jitter_mm"):
+    with pytest.raises(IntraBenchError) as caught:
         hand_option("mine.toml")
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "sentence"),
+    ("old", "new"),
     [
-        ("[seconds]", 'name = "a b"\n[seconds]', "has the name 'a b'; give letters"),
-        ('source = "a stopwatch"', "", r"has no \[seconds\] with a source"),
-        ("box2d = { each = 5 }", "", r"mine.toml, \[seconds\] box2d is missing or has no `each`"),
-        ("box2d = { each = 5 }", "box2d = 5", r"mine.toml, \[seconds\] box2d is missing or has no `each`"),
-        ("each = 2.5", "each = -1", "has each = -1; give seconds, 0 or more"),
-        ("each = 2.5", "each = inf", "has each = inf; give seconds, 0 or more"),
-        ("each = 2.5", 'each = "2.5"', "has each = '2.5'; give seconds"),
-        ("once_per_round = 0.5", "once_per_round = true", "has once_per_round = True"),
-        ("n = 40", "n = nan", "has a value that is not finite"),
-        ("extent =", "wink = { each = 1 }\nextent =", r"\[seconds\] has 'wink'; give click"),
-        ("jitter_mm", "jitter", r"\[hand\] must have jitter_mm, miss_rate, box_slack"),
-        ("value = 1.25", "value = -1.25", r"\[hand\] jitter_mm needs \{ value = \.\.\. \}, a number of 0 or more"),
-        ("miss_rate = { value = 0.0 }", "miss_rate = { value = 1.1 }", "a number from 0 to 1"),
-        ("[seconds]", "[seconds", "is not valid TOML"),
+        ("[seconds]", 'name = "a b"\n[seconds]'),
+        ('source = "a stopwatch"', ""),
+        ("box2d = { each = 5 }", ""),
+        ("box2d = { each = 5 }", "box2d = 5"),
+        ("each = 2.5", "each = -1"),
+        ("each = 2.5", "each = inf"),
+        ("each = 2.5", 'each = "2.5"'),
+        ("once_per_round = 0.5", "once_per_round = true"),
+        ("n = 40", "n = nan"),
+        ("extent =", "wink = { each = 1 }\nextent ="),
+        ("jitter_mm", "jitter"),
+        ("value = 1.25", "value = -1.25"),
+        ("miss_rate = { value = 0.0 }", "miss_rate = { value = 1.1 }"),
+        ("[seconds]", "[seconds"),
     ],
 )
-def test_what_is_wrong_is_said(old: str, new: str, sentence: str) -> None:
+def test_what_is_wrong_is_said(old: str, new: str, wording: SnapshotAssertion) -> None:
     assert old in TEXT
-    with pytest.raises(IntraBenchError, match=sentence):
+    with pytest.raises(IntraBenchError) as caught:
         Calibration.read(written(TEXT.replace(old, new)))
+    assert without_reasons(str(caught.value)) == wording
 
 
 @pytest.mark.parametrize("read", [effort_option, hand_option])

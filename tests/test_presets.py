@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store
@@ -48,24 +49,20 @@ def test_there_are_seven() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "sentence"),
+    "spec",
     [
-        ("paper:", "there is no model 'paper:'; the paper has paper:sam, paper:sam2, paper:medsam, paper:sammed2d, "),
-        ("paper", "there is no model 'paper'; the paper has paper:sam, "),
-        ("paper:foo", "there is no model 'paper:foo'; the paper has paper:sam, "),
-        ("paper:sma", "there is no model 'paper:sma', did you mean 'paper:sam'?; the paper has paper:sam, "),
-        (
-            "paper:sam,size=b",
-            "'paper:sam,size=b': paper:sam takes no parameters; write sam:policy=radioactive,size=h with other values "
-            "instead",
-        ),
-        ("paper:size=b", "there is no model 'paper:size=b'; the paper has "),
+        "paper:",
+        "paper",
+        "paper:foo",
+        "paper:sma",
+        "paper:sam,size=b",
+        "paper:size=b",
     ],
 )
-def test_what_is_no_preset_is_refused(spec: str, sentence: str) -> None:
+def test_what_is_no_preset_is_refused(spec: str, wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as error:
         intrabench.model(spec)
-    assert str(error.value).startswith(sentence)
+    assert str(error.value) == wording
 
 
 def test_a_model_of_ones_own_may_be_called_paper(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,18 +127,16 @@ def test_a_run_without_a_model_plays_those_of_the_protocol(data: object, monkeyp
     assert rows["model"].to_list() == ["box_fill"]
 
 
-def test_other_protocols_need_a_model(say: Callable[..., Said]) -> None:
+def test_other_protocols_need_a_model(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     for name in ("basic@1", "rclicks@1"):
         said = say("run", "--protocol", name, "--prompter", "box_slice", "--dataset", SMALL, "--dry-run")
-        assert said.err == (
-            f"error: protocol {name} has no models of its own; give --model, such as --model random_walker, or "
-            "--protocol intrabench@1\n"
-        )
-        with pytest.raises(IntraBenchError, match=f"protocol {name} has no models of its own; give --model"):
+        assert said.err == wording
+        with pytest.raises(IntraBenchError) as caught:
             intrabench.run(protocol=name, prompter="box_slice")
+        assert caught == wording
 
 
-def test_the_command_line(say: Callable[..., Said]) -> None:
+def test_the_command_line(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     asked = ("run", "--protocol", "intrabench@1", "--dataset", SMALL, "--dry-run")
     said = say(*asked, "--weights", "random")
     assert [line.partition(" (random weights)")[0] for line in said.out.splitlines()[:7]] == [
@@ -152,56 +147,48 @@ def test_the_command_line(say: Callable[..., Said]) -> None:
     assert [line.split()[1] for line in dry.out.splitlines() if " is left out: the weights " in line] == [
         spec for spec, _, _ in RESOLVED.values()
     ]
-    assert say(*asked[:-1]).err == (
-        "error: the weights of 7 models are missing; run: intrabench weights get sam_vit_h sam2_l medsam sammed2d "
-        "sammed3d sammed3d_turbo segvol (about 8862 MB), or give --weights random to run the networks untrained\n"
-    )
-    assert "so it needs exactly one --model" in say(*asked, "--weights", "one.pth").err
+    assert say(*asked[:-1]).err == wording
+    assert say(*asked, "--weights", "one.pth").err == wording
     said = say(*asked, "--model", "paper:segvol", "--only", "3D Box", "--weights", "random")
     assert said.out.startswith("segvol:policy=radioactive (random weights): ")
 
 
-def test_only_files_that_one_command_can_get_are_asked_for_at_once() -> None:
+def test_only_files_that_one_command_can_get_are_asked_for_at_once(wording: SnapshotAssertion) -> None:
     """LiteMedSAM's come with its package, and what brings weights of its own lacks none."""
     huge, medsam, lite = map(intrabench.model, ("paper:sam", "medsam", "litemedsam"))
     weights.check_present([huge, lite])
-    with pytest.raises(IntraBenchError, match="the weights of 2 models are missing; run: intrabench weights get sam_v"):
+    with pytest.raises(IntraBenchError) as caught:
         weights.check_present([huge, lite, medsam])
+    assert caught == wording
     usual = medsam.runtime
     for own in ({"random": True}, {"weights": Path("mine.pth")}):
         medsam.runtime = replace(usual, **own)
         weights.check_present([huge, medsam])
 
 
-def test_presets_are_listed_described_and_completed(say: Callable[..., Said]) -> None:
+def test_presets_are_listed_described_and_completed(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     from intrabench.cli.options import completes
 
     listed = say("list", "models").out.partition("\nPresets:\n")[2].splitlines()
     assert [line.split()[0] for line in listed[:7]] == list(RESOLVED)
     lines = say("info", "paper:sam2").out.splitlines()
-    assert lines[0] == "paper:sam2 is sam2:policy=radioactive,size=l,release=2.0, as in the IntRaBench paper"
+    assert lines[0] == wording
     assert "weights id: sam2_l" in lines
     lines = say("info", "intrabench@1").out.splitlines()
-    assert lines[2:5] == [
-        "metrics: dice@1, iou@1, nsd_2mm@1",
-        "rounds of corrections: 5",
-        "stop rule: a perfect answer",
-    ]
+    assert lines[2:5] == wording
     first = lines.index("models (run without --model):") + 1
     assert [tuple(line.split()) for line in lines[first : first + 7]] == list(PRESETS.items())
     assert [name for name, _ in completes("models")("paper:sam2")] == ["paper:sam2"]
     assert completes("prompters")("paper") == []
 
 
-def test_weights_are_found_by_the_model_that_takes_them(say: Callable[..., Said]) -> None:
+def test_weights_are_found_by_the_model_that_takes_them(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     for name in ("paper:sam2", "sam2:size=l,release=2.0"):
-        assert say("weights", "path", name).err.startswith("error: the weights sam2_l are missing")
+        assert say("weights", "path", name).err == wording
     for name in ("sam", "sam:size=b"):
-        assert say("weights", "path", name).err.startswith("error: the weights sam_vit_b are missing")
-    assert say("weights", "path", "sma").err.startswith("error: there are no weights 'sma'")
-    assert say("weights", "get", "paper:sma").err.startswith(
-        "error: there is no model 'paper:sma', did you mean 'paper:sam'?; the paper has paper:sam, "
-    )
-    assert say("weights", "get", "box_fill:").err.startswith("error: 'box_fill:' is not a valid spec")
+        assert say("weights", "path", name).err == wording
+    assert say("weights", "path", "sma").err == wording
+    assert say("weights", "get", "paper:sma").err == wording
+    assert say("weights", "get", "box_fill:").err == wording
     assert say("weights", "get", "random_walker:derived=all").err.startswith("error: model random_walker:derived=all h")
-    assert say("weights", "verify", "paper:medsam").err.startswith("paper:medsam: the weights medsam are missing")
+    assert say("weights", "verify", "paper:medsam").err == wording

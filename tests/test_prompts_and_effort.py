@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.effort import TABLES, cost, effort_of_round, table
 from intrabench.errors import IntraBenchError
@@ -54,14 +55,16 @@ def test_every_table_names_its_source_and_knows_every_action() -> None:
                 assert sum(table(name)[action.kind].values()) > 0
 
 
-def test_an_unknown_action_or_table_is_an_error() -> None:
+def test_an_unknown_action_or_table_is_an_error(wording: SnapshotAssertion) -> None:
     class Wink(Action):
         kind = "wink"
 
-    with pytest.raises(IntraBenchError, match="no cost for the action 'wink'"):
+    with pytest.raises(IntraBenchError) as caught:
         cost([Wink()], "dof@1")
-    with pytest.raises(IntraBenchError, match="there is no effort table 'dof@9'"):
+    assert caught == wording
+    with pytest.raises(IntraBenchError) as caught:
         cost([], "dof@9")
+    assert caught == wording
 
 
 @pytest.mark.parametrize("name", STROKES)
@@ -120,15 +123,18 @@ def test_a_text_with_what_nobody_can_type_into_a_line_is_refused(before: str, od
         Prompts(text=f"a{before}{odd}{after}")
 
 
-def test_other_texts_are_refused() -> None:
+def test_other_texts_are_refused(wording: SnapshotAssertion) -> None:
     assert Prompts(text="ü" * LONGEST_TEXT).text == "ü" * LONGEST_TEXT
-    with pytest.raises(ValueError, match="text has 1001 characters, expected 1000 at most; shorten it"):
+    with pytest.raises(ValueError) as caught:
         Prompts(text="ü" * (LONGEST_TEXT + 1))
+    assert caught == wording
     for blank in ("", " ", "\t"):
-        with pytest.raises(ValueError, match="text has no words; give None where nothing was typed"):
+        with pytest.raises(ValueError) as caught:
             Prompts(text=blank)
-    with pytest.raises(ValueError, match="text is list, expected words, such as 'left kidney', or None"):
+        assert caught == wording
+    with pytest.raises(ValueError) as caught:
         Prompts(text=["kidney"])  # type: ignore[arg-type]
+    assert caught == wording
 
 
 def test_the_data_of_prompts_without_a_text_is_as_it_always_was() -> None:
@@ -138,15 +144,16 @@ def test_the_data_of_prompts_without_a_text_is_as_it_always_was() -> None:
     assert Prompts.from_json(made | {"text": "spleen"}).to_json() == made | {"text": "spleen"}
 
 
-def test_helpers() -> None:
+def test_helpers(wording: SnapshotAssertion) -> None:
     assert points([(1, 2, 3)], label=0).points.tolist() == [[1, 2, 3, 0]]
     made = boxes({4: (0, 1, 2, 3), 5: (1, 1, 2, 2)}, drawn=[4])
     assert made.boxes2d.tolist() == [[4, 0, 1, 2, 3], [5, 1, 1, 2, 2]]
     assert made.drawn is not None
     assert made.drawn.tolist() == [True, False]
     assert box3d((0, 1, 2, 3, 4, 5)).box3d.tolist() == [0, 1, 2, 3, 4, 5]
-    with pytest.raises(ValueError, match="one flag per 2D box"):
+    with pytest.raises(ValueError) as caught:
         Prompts(boxes2d=[[0, 0, 0, 1, 1]], drawn=[True, True])
+    assert caught == wording
 
 
 def test_stored_turns_come_back_round_by_round_in_their_order() -> None:
@@ -159,12 +166,15 @@ def test_stored_turns_come_back_round_by_round_in_their_order() -> None:
     }
 
 
-def test_prompts_with_too_few_numbers_are_refused() -> None:
-    with pytest.raises(ValueError, match="a point is z, y, x, but 2 numbers were given"):
+def test_prompts_with_too_few_numbers_are_refused(wording: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as caught:
         points([(1, 2)])
-    with pytest.raises(ValueError, match="a 3D box is z0, y0, x0, z1, y1, x1, but 4 numbers were given"):
+    assert caught == wording
+    with pytest.raises(ValueError) as caught:
         box3d((1, 2, 3, 4))  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="a 2D box is y0, x0, y1, x1, but 2 numbers were given"):
+    assert caught == wording
+    with pytest.raises(ValueError) as caught:
         boxes({3: (1, 2)})
+    assert caught == wording
     assert points([]).points.shape == (0, 4)
     assert points((1, 2, 3)).points.tolist() == [[1, 2, 3, 1]]

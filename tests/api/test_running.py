@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench import (
@@ -170,16 +171,16 @@ def test_the_second_run_of_an_object_computes_nothing_and_it_stays_as_it_was() -
     assert sorted(Path("intrabench-results/rows").iterdir()) == files
 
 
-def test_results_of_objects_are_looked_at_and_played_again_by_name() -> None:
+def test_results_of_objects_are_looked_at_and_played_again_by_name(wording: SnapshotAssertion) -> None:
     run(model=Shrunk(by=1), prompter=BoxThenClick(), dataset=Cube(), out="r")
     assert [verdict.found for verdict in intrabench.verify("r")] == ["equal"]
     assert intrabench.run("shrunk:by=1", "box_then_click", "cube", out="r")["dice"].to_list() == [2 * 8 / (64 + 8)]
     intrabench.registry.registry._plugins["models"].clear()  # as in another process
     (verdict,) = intrabench.verify("r")
-    assert (verdict.found, "there is no model 'shrunk'" in verdict.message) == ("unknown", True)
+    assert (verdict.found, verdict.message) == ("unknown", wording)
 
 
-def test_a_class_that_is_defined_again_by_the_same_code_is_one() -> None:
+def test_a_class_that_is_defined_again_by_the_same_code_is_one(wording: SnapshotAssertion) -> None:
     """As a notebook's cell that runs twice."""
     source = "@dataclass(eq=False)\nclass Again(Shrunk):\n    name = 'again'\n"
     first, second, edited = ({**globals(), "__name__": "__main__"} for _ in range(3))
@@ -187,8 +188,9 @@ def test_a_class_that_is_defined_again_by_the_same_code_is_one() -> None:
         exec(code, names)
     rows = run(model=[first["Again"](), second["Again"], second["Again"](by=1)], prompter="box_volume")
     assert sorted(rows["model"]) == ["again", "again", "again:by=1", "again:by=1"]
-    with pytest.raises(IntraBenchError, match="two classes are both called again"):
+    with pytest.raises(IntraBenchError) as caught:
         run(model=[first["Again"], edited["Again"](by=1)])
+    assert caught == wording
 
 
 def test_a_path_is_a_data_set(tmp_path: Path) -> None:
@@ -266,7 +268,7 @@ def test_what_is_wrong_is_said_in_one_sentence(given: dict[str, Any], sentence: 
     assert not Path("intrabench-results").exists()
 
 
-def test_a_class_that_is_not_a_dataclass_is_refused() -> None:
+def test_a_class_that_is_not_a_dataclass_is_refused(wording: SnapshotAssertion) -> None:
     class Bare(Prompter):
         name = "bare"
         n: int = 3
@@ -274,17 +276,19 @@ def test_a_class_that_is_not_a_dataclass_is_refused() -> None:
         def interact(self, user: intrabench.User) -> Iterator[Turn]:
             yield Turn(points([1, 2, 3]), (Click(),))
 
-    with pytest.raises(IntraBenchError, match=r"this Python session: class Bare is not a dataclass; write @dataclass"):
+    with pytest.raises(IntraBenchError) as caught:
         run(prompter=Bare())
+    assert caught == wording
 
 
-def test_an_object_keeps_a_runtime_of_its_own() -> None:
+def test_an_object_keeps_a_runtime_of_its_own(wording: SnapshotAssertion) -> None:
     given = Shrunk()
     given.runtime = Runtime(batch="7")
     rows = run(model=given, prompter="box_volume")
     assert len(rows) == 2
-    with pytest.raises(IntraBenchError, match="has its own runtime; omit batch, memory or the model's runtime"):
+    with pytest.raises(IntraBenchError) as caught:
         run(model=given, batch=3, memory=100)
+    assert caught == wording
 
 
 @pytest.mark.parametrize("seeds", [range(2), np.arange(2), (0, 1), iter([0, 1])])
@@ -309,16 +313,18 @@ def test_failures_are_a_warning_and_rows() -> None:
         assert len(run(prompter="box_volume")) == 2
 
 
-def test_nothing_is_printed_unless_progress_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_printed_unless_progress_is_asked_for(
+    capsys: pytest.CaptureFixture[str], wording: SnapshotAssertion
+) -> None:
     run()
     run(progress=False)
     assert capsys.readouterr() == ("", "")
     run(progress=True)
     said = capsys.readouterr()
-    assert (said.out, said.err) == ("", "2 sessions, 2 of them already finished\n")
+    assert (said.out, said.err) == ("", wording)
 
 
-def test_a_preview_is_pictures_and_written_if_asked() -> None:
+def test_a_preview_is_pictures_and_written_if_asked(wording: SnapshotAssertion) -> None:
     (first,) = intrabench.preview(BoxThenClick(), Cube())
     rounds = intrabench.preview(BoxThenClick, Cube, model=Shrunk(by=1), rounds=1, out="p/q.png")
     assert len(rounds) == 2
@@ -326,17 +332,19 @@ def test_a_preview_is_pictures_and_written_if_asked() -> None:
     green, magenta = ((np.asarray(first) == colour).all(axis=2).sum() for colour in ((90, 200, 90), (235, 80, 235)))
     assert (green > 50, magenta) == (True, 0)
     assert all((np.asarray(image) == (235, 80, 235)).all(axis=2).sum() > 50 for image in rounds)
-    with pytest.raises(IntraBenchError, match="there is no option 'targt', did you mean 'target'"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.preview("box_slice", Cube(), targt="cube.1")  # type: ignore[call-arg]
+    assert caught == wording
 
 
-def test_a_check_is_a_list_of_findings() -> None:
+def test_a_check_is_a_list_of_findings(wording: SnapshotAssertion) -> None:
     found = {finding.name: finding.ok for finding in intrabench.check(Shrunk())}
     assert found["prompt box3d"] is True
     assert found["prompts"] is False  # it accepts points, but cannot do without a box
     assert {finding.ok for finding in intrabench.check("box_fill")} == {True, None}
-    with pytest.raises(IntraBenchError, match="2 models were given; give one"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.check(["box_fill", Shrunk()])  # type: ignore[arg-type]
+    assert caught == wording
 
 
 def test_an_option_is_called_the_same_everywhere() -> None:

@@ -10,6 +10,7 @@ import nibabel as nib
 import numpy as np
 import pytest
 from PIL import Image
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store
@@ -27,7 +28,7 @@ LAST = "4 sessions: oom: MemoryError, in line 11 of sick.py"
 MORE = "2 more kinds of failures are in the column error of the results"
 
 
-def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said]) -> None:
+def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     for room in registry.ROOMS:
         plain, machine = say("list", room), json.loads(say("list", room, "--json").out)
         lines = [line.split()[0] for line in plain.out.splitlines() if line and not line.endswith(":")]
@@ -38,11 +39,7 @@ def test_list_names_everything_and_json_is_the_same(say: Callable[..., Said]) ->
     }
     assert "basic@1" in say("list", "protocols").out
     wrong = say("list", "modles")
-    assert (wrong.code, wrong.err) == (
-        2,
-        "error: there is no list of 'modles', did you mean 'models'?; "
-        "give one of models, prompters, datasets, metrics, clickability, superpixels, protocols\n",
-    )
+    assert (wrong.code, wrong.err) == (2, wording)
 
 
 @pytest.mark.parametrize("name", ["box_interp", "box_fill", "sam2", "litemedsam", "spine_ct", "phantom", "basic@1"])
@@ -79,14 +76,14 @@ def test_info_says_where_a_model_answers(say: Callable[..., Said], name: str, to
     assert set(told) <= set(say("info", name).out.splitlines())
 
 
-def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
+def test_run_table_export_and_the_second_run(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-p", "point_interp:n=3", "-d", PHANTOM, "--save-masks"]
     first = say(*words)
     assert first.code == 0
     assert "4 sessions" in first.err
     assert "results in" in first.out
     again = say(*words)
-    assert "4 sessions, 4 of them already finished" in again.err
+    assert again.err == wording
     assert again.out == first.out
     lines = say("table", "--csv").out.splitlines()
     assert lines[0].startswith(
@@ -100,7 +97,7 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
     assert str(rows["dice"].mean())[:12] in lines[1]
     refused = '"an initial point has no counterpart for a model that takes only boxes, in all sessions"'
     assert f'basic@1,"",,seconds@1,point_interp:n=3,box_fill,"","",float32,false,2,0,2,"",{refused},,,,,' in lines[2]
-    assert say("export", "masks", "nii").out == "wrote 2 masks to nii\n"  # of those that apply
+    assert say("export", "masks", "nii").out == wording  # of those that apply
     written = nib.load(next(Path("nii").rglob("blob.1__box_fill__box_slice*.nii.gz")))
     scene = store.open_case(intrabench.dataset(PHANTOM), rows["case"][0])
     assert np.allclose(written.affine, scene.volume.grid.affine)
@@ -111,28 +108,22 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said]) -> None:
     assert dice == rows.filter(rows["target"] == "blob.1")["dice"][0]
 
 
-def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said]) -> None:
+def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--seed", "0", "--seed", "1", "--dry-run"]
-    spec = intrabench.dataset(PHANTOM).argument
-    assert say(*words).out.splitlines() == [
-        "box_fill: 0 sessions on cpu, 0 finished, and 2 for each selected target of 1 further case",
-        f"total: at least 0 sessions, 0 finished, 0 to do; results in {Path.cwd() / 'intrabench-results'}",
-        f"1 case of {spec} is not converted yet, so the targets are not known; `intrabench data get {spec}` or the run "
-        "does that",
-    ]
+    assert say(*words).out.splitlines() == wording
     assert say("data", "get", PHANTOM).code == 0
-    assert "box_fill: 4 sessions on cpu, 0 finished" in say(*words).out
+    assert say(*words).out == wording
     assert not Path("intrabench-results").exists()
     say(*words[:-1])
-    assert "total: 4 sessions, 4 finished, 0 to do" in say(*words).out
+    assert say(*words).out == wording
     download = say("run", "-m", "box_fill", "-p", "box_slice", "--dry-run")
-    assert "tptbox-1.1.0-py3-none-any.whl, 8.8 MB, to download" in download.out
-    assert "\n1 case of spine_ct is not downloaded yet, so the targets are not known; `intrabench" in download.out
+    assert "tptbox-1.1.0-py3-none-any.whl, 8.8" in download.out
+    assert download.out == wording
     assert "using spine_ct" in download.err
 
 
-def test_data_commands(say: Callable[..., Said], data: Path) -> None:
-    assert "not converted yet; run: intrabench data get" in say("data", "list", PHANTOM).out
+def test_data_commands(say: Callable[..., Said], data: Path, wording: SnapshotAssertion) -> None:
+    assert say("data", "list", PHANTOM).out == wording
     assert say("data", "verify", PHANTOM).code == 1
     assert "2 targets" in say("data", "get", PHANTOM).out
     rows = json.loads(say("data", "list", PHANTOM, "--json").out)
@@ -170,41 +161,39 @@ def test_preview_with_a_model_writes_a_picture_per_round(say: Callable[..., Said
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    "words",
     [
-        (["-p", "box_slice", "--rounds", "2"], "--rounds needs --model"),
-        (["-p", "box_slice", "--rounds", "-1", "-m", "box_fill"], "--rounds -1 is not a number of corrections"),
-        (["-p", "box_slice", "-m", "box_fil"], "did you mean 'box_fill'"),
-        (["-p", "box_slice", "--target", "blb.1"], "did you mean 'blob.1'?; its targets are blob.1"),
-        (["-p", "box_slice", "--refine", "scrible", "-m", "box_fill"], "did you mean 'scribble'"),
-        (["-p", "box_slice", "--hand", "jitter=2", "-m", "box_fill"], "did you mean 'jitter_mm'"),
-        (["-p", "point_interp", "-m", "box_fill"], "ended as not_applicable (an initial point has no counterpart"),
-        (
-            ["-p", "box_slice", "-m", "sick", "--plugin", "sick.py"],
-            "ended as oom (MemoryError: all gone, in line 9 of",
-        ),
-        (["-p", "box_slice", "-m", "far", "--plugin", "sick.py"], "needs no_such_module, which is not installed"),
+        ["-p", "box_slice", "--rounds", "2"],
+        ["-p", "box_slice", "--rounds", "-1", "-m", "box_fill"],
+        ["-p", "box_slice", "-m", "box_fil"],
+        ["-p", "box_slice", "--target", "blb.1"],
+        ["-p", "box_slice", "--refine", "scrible", "-m", "box_fill"],
+        ["-p", "box_slice", "--hand", "jitter=2", "-m", "box_fill"],
+        ["-p", "point_interp", "-m", "box_fill"],
+        ["-p", "box_slice", "-m", "sick", "--plugin", "sick.py"],
+        ["-p", "box_slice", "-m", "far", "--plugin", "sick.py"],
     ],
+    ids=str,
 )
-def test_previews_that_cannot_be_played(say: Callable[..., Said], words: list[str], sentence: str) -> None:
+def test_previews_that_cannot_be_played(say: Callable[..., Said], words: list[str], wording: SnapshotAssertion) -> None:
     Path("sick.py").write_text(SICK + "\n\nclass Far(Sick):\n    name = 'far'\n    requires = ('no_such_module',)\n")
     said = say("preview", "-d", PHANTOM, *words)
-    assert (said.code, said.out, sentence in said.err) == (2, "", True), said.err
+    assert (said.code, said.out, said.err) == (2, "", wording)
     assert said.err.startswith("error: ")
     assert said.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("path", "words"),
+    "path",
     [
-        ("picture.xyz", "cannot write the picture picture.xyz"),
-        ("file/picture.png", "file/picture.png cannot be written (File exists)"),
+        "picture.xyz",
+        "file/picture.png",
     ],
 )
-def test_a_preview_that_cannot_be_written(say: Callable[..., Said], path: str, words: str) -> None:
+def test_a_preview_that_cannot_be_written(say: Callable[..., Said], path: str, wording: SnapshotAssertion) -> None:
     Path("file").touch()
     said = say("preview", "-p", "box_slice", "-d", PHANTOM, "--file", path)
-    assert (said.code, words in said.err) == (2, True)
+    assert (said.code, said.err) == (2, wording)
     assert "Traceback" not in said.err
 
 
@@ -216,23 +205,24 @@ def test_init_makes_a_workspace_once(say: Callable[..., Said]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    "words",
     [
-        (["run", "-m", "box_fil", "-p", "box_slice"], "did you mean 'box_fill'"),
-        (["run", "-m", "box_fill", "-p", "box_interp:n=x"], "n=x does not fit"),
-        (["run", "-m", "box_fill", "-p", "box_interp:n"], "malformed"),
-        (["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--cases", "q*"], "--cases"),
-        (["run", "-m", "box_fill", "-p", "box_slice", "--plugin", "no.py"], "no.py does not exist"),
-        (["table"], "has no results yet"),
-        (["table", "--out", "nowhere", "--metric", "dise"], "there is no metric 'dise', did you mean 'dice'?"),
+        ["run", "-m", "box_fil", "-p", "box_slice"],
+        ["run", "-m", "box_fill", "-p", "box_interp:n=x"],
+        ["run", "-m", "box_fill", "-p", "box_interp:n"],
+        ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--cases", "q*"],
+        ["run", "-m", "box_fill", "-p", "box_slice", "--plugin", "no.py"],
+        ["table"],
+        ["table", "--out", "nowhere", "--metric", "dise"],
     ],
+    ids=" ".join,
 )
 def test_usage_errors_are_one_sentence_and_exit_with_2(
-    say: Callable[..., Said], words: list[str], sentence: str
+    say: Callable[..., Said], words: list[str], wording: SnapshotAssertion
 ) -> None:
     said = say(*words)
     assert said.code == 2
-    assert sentence in said.err
+    assert said.err == wording
     assert said.err.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in said.err
 
@@ -241,14 +231,12 @@ def test_missing_options_exit_with_2(say: Callable[..., Said]) -> None:
     assert say("run", "-m", "box_fill").code == 2
 
 
-def test_failed_units_exit_with_1(say: Callable[..., Said]) -> None:
+def test_failed_units_exit_with_1(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     Path("sick.py").write_text(SICK)
     said = say("run", "-m", "sick", "-p", "box_slice", "-d", PHANTOM, "--plugin", "sick.py")
     assert said.code == 1
-    assert said.err.endswith(
-        "2 sessions: oom: MemoryError: all gone, in line 9 of sick.py\n"
-        "2 of 2 sessions failed; run the same command to try them again\n"
-    )
+    assert "2 of 2 sessions" in said.err
+    assert said.err == wording
     rows = intrabench.run("sick", "box_slice", PHANTOM)
     assert set(rows["status"]) == {"oom"}
 

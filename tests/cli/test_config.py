@@ -7,12 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.results.parts import read_rows
 from intrabench.results.runs import read_records
 from tests.conftest import Said
 from tests.test_effort_files import written
+from tests.wording import line_with
 
 RUN = """\
 model = ["box_fill", "random_walker"]
@@ -24,14 +26,11 @@ workers = "0"
 """
 
 
-def test_a_file_has_the_options_of_a_run(say: Callable[..., Said]) -> None:
+def test_a_file_has_the_options_of_a_run(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     Path("run.toml").write_text(RUN)
     say("data", "get", "phantom:shape=16x32x32,instances=1")
     said = say("run", "--config", "run.toml", "--dry-run")
-    assert said.out.splitlines()[:2] == [
-        "box_fill: 3 sessions on cpu, 0 finished",
-        "random_walker: 3 sessions on cpu, 0 finished",
-    ]
+    assert said.out.splitlines()[:2] == wording
     assert say("run", "--config", "run.toml", "-m", "box_fill", "--seed", "7", "--out", "out", "-q").code == 0
     rows = read_rows(Path("out"))
     assert rows.select("model", "seed", "prompter").rows() == [("box_fill", 7, "box_slice")]  # what is typed counts
@@ -62,27 +61,27 @@ def test_the_record_of_a_run_repeats_it(say: Callable[..., Said]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text"),
     [
-        ("none.toml", None, "--config none.toml does not exist; give a TOML file with options of a run"),
-        ("none.json", None, "--config none.json does not exist; give RESULTS/runs/RUN.json, or a TOML file"),
-        ("no.json", "{}", "--config no.json is no record of a run; give RESULTS/runs/RUN.json, or a TOML file"),
-        ("bad.toml", "modle = 'x'", "bad.toml: a run has no option 'modle', did you mean 'model'?; remove it"),
+        ("none.toml", None),
+        ("none.json", None),
+        ("no.json", "{}"),
+        ("bad.toml", "modle = 'x'"),
     ],
 )
-def test_files_that_are_none(say: Callable[..., Said], name: str, text: str | None, told: str) -> None:
+def test_files_that_are_none(say: Callable[..., Said], name: str, text: str | None, wording: SnapshotAssertion) -> None:
     if text is not None:
         Path(name).write_text(text)
     said = say("run", "--config", name)
-    assert (said.code, said.err) == (2, f"error: {told}\n")
+    assert (said.code, said.err) == (2, wording)
 
 
-def test_a_record_with_a_calibration_is_told(say: Callable[..., Said]) -> None:
+def test_a_record_with_a_calibration_is_told(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     intrabench.run("box_fill", "box_slice", "phantom:shape=16x32x32,instances=1", effort=written(), out="out")
     (record,) = Path("out/runs").glob("*.json")
     said = say("run", "--config", str(record))
     assert said.code == 2
-    assert 'whose file it does not name; write its options into a TOML file, with effort = "FILE"' in said.err
+    assert line_with(said.err, "options into") == wording
 
 
 def test_what_only_a_record_names_is_not_run(say: Callable[..., Said]) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.cli.console import echo, print_frame
@@ -36,9 +37,11 @@ def test_a_name_of_several_lines_stays_one_row(capsys: pytest.CaptureFixture[str
     assert rows == ["a\\nb", "\\x1b[31mred", "bell\\x07"]
 
 
-def test_lines_neither_grow_nor_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_neither_grow_nor_steer_the_terminal(
+    capsys: pytest.CaptureFixture[str], wording: SnapshotAssertion
+) -> None:
     echo("case a\nok  all", "\x1b]8;;http://x\x1b\\", "left\tright", "", err=True)
-    assert capsys.readouterr().err == "case a\\nok  all\n\\x1b]8;;http://x\\x1b\\\nleft\tright\n\n"
+    assert capsys.readouterr().err == wording
 
 
 def test_commands_print_in_no_other_way() -> None:

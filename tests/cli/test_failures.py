@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError, PartialResults
@@ -18,6 +19,7 @@ from intrabench.results.runs import read_records
 from intrabench.results.store import Store
 from tests.conftest import Said
 from tests.results import made
+from tests.wording import line_with, without_reasons
 
 LOST = "left out, for their data could not be read: 1 case of pics (see `intrabench failures`)"
 SICK = (
@@ -60,15 +62,10 @@ def pics() -> str:
     return f"{bad} cannot be read: it is truncated or not a picture (image file is truncated); fetch or export it again"
 
 
-def test_a_truncated_picture_counts_in_no_mean(say: Callable[..., Said], pics: str) -> None:
+def test_a_truncated_picture_counts_in_no_mean(say: Callable[..., Said], pics: str, wording: SnapshotAssertion) -> None:
     said = say(*RUN, "--workers", "0", "--out", "out")
     assert said.code == 1
-    assert said.err.splitlines()[-3:] == [
-        f"4 sessions: no_data: {pics}",
-        "2 sessions: error: KeyError: 'layer', in line 10 of sick.py",
-        "6 of 8 sessions failed, 4 of them for lack of data, which count in no mean; see `intrabench failures "
-        "--traceback --out out`; the same command plays them once the cause is mended",
-    ]
+    assert [without_reasons(one) for one in said.err.splitlines()[-3:]] == wording
     assert LOST in " ".join(said.out.split())
     means = {row[:2]: row[2:] for row in table("out").select("model", "prompter", "pics", "failed").rows()}
     assert means["sick", "box_slice"] == (0.0, 1)  # a failure of the model
@@ -93,19 +90,16 @@ def table(out: str, **how: str) -> pl.DataFrame:
         return intrabench.table(out, plugin="sick.py")
 
 
-def test_failures_are_listed_once_each_with_where_they_happened(say: Callable[..., Said], pics: str) -> None:
+def test_failures_are_listed_once_each_with_where_they_happened(
+    say: Callable[..., Said], pics: str, wording: SnapshotAssertion
+) -> None:
     say(*RUN, "--out", "out")
     said = say("failures", "--out", "out")
     assert said.code == 0
-    assert said.out.splitlines() == [
-        f"4 sessions: no_data: {pics}",
-        "  model box_fill, sick; data set pics; case c1",
-        "2 sessions: error: KeyError: 'layer', in line 10 of sick.py",
-        "  model sick; data set pics; case c0",
-    ]
+    assert [without_reasons(one) for one in said.out.splitlines()] == wording
     lines = say("failures", "--out", "out", "--traceback").out.splitlines()
     assert "  | KeyError: 'layer'" in lines
-    assert "  | OSError: image file is truncated" in lines
+    assert "  | OSError: image file" in "\n".join(lines)
     assert [line for line in lines if 'sick.py", line 10' in line] != []
     found = json.loads(say("failures", "--out", "out", "--json").out)
     assert [(one["status"], one["sessions"], one["cases"]) for one in found] == [
@@ -118,73 +112,68 @@ def test_failures_are_listed_once_each_with_where_they_happened(say: Callable[..
     assert not read_rows(Path("out"))["error"].str.contains("Traceback").any()
 
 
-def test_no_failures(say: Callable[..., Said]) -> None:
+def test_no_failures(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     say("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=8x16x16", "--out", "out")
     said = say("failures", "--out", "out")
-    assert (said.code, said.out) == (0, "no session in out has failed\n")
+    assert (said.code, said.out) == (0, wording)
     said = say("failures", "--out", "nothing")
     assert said.code == 2
-    assert said.err.startswith("error: nothing has no results yet")
+    assert said.err == wording
 
 
 def test_verbose_shows_tracebacks_after_the_run(say: Callable[..., Said], pics: str) -> None:
     said = say(*RUN, "-v")
     assert said.code == 1
     assert "\nKeyError: 'layer'\n" in said.err
-    assert "\nOSError: image file is truncated\n" in said.err
+    assert "\nOSError: image file" in said.err
     assert "Traceback" not in say(*RUN).err
 
 
 @pytest.mark.parametrize("workers", ["0", "1"])
-def test_fail_fast_ends_with_the_first_failure(say: Callable[..., Said], pics: str, workers: str) -> None:
+def test_fail_fast_ends_with_the_first_failure(
+    say: Callable[..., Said], pics: str, workers: str, wording: SnapshotAssertion
+) -> None:
     Path("pics/images/c1.png").write_bytes(Path("pics/images/c0.png").read_bytes())
     said = say(*RUN, "--fail-fast", "--workers", workers, "--out", "out")
     assert said.code == 1
-    why = "error: KeyError: 'layer', in line 10 of sick.py"
-    assert f"{why}; this first failure ended the run (--fail-fast)" in said.err.splitlines()
+    assert line_with(said.err, "(--fail-fast)") == wording
     assert "KeyError: 'layer'" in said.err.splitlines()  # of the traceback
     rows = read_rows(Path("out"))
     assert rows.filter(model="sick")["case"].n_unique() == 1  # what was played together, and no more
-    with pytest.raises(IntraBenchError, match="this first failure ended the run"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.run("sick", "box_slice", "pics", plugin="sick.py", fail_fast=True)
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("error", "advice"),
+    "error",
     [
-        ("MemoryError", "run the same command to try them again"),
-        ("ConnectionError('gone')", "run the same command to try them again"),
-        ("TimeoutError('slow')", "run the same command to try them again"),
-        (
-            "ValueError('bug')",
-            "see `intrabench failures --traceback`; the same command plays them once the cause is mended",
-        ),
-        (
-            "Sick.calls.append(0) or (MemoryError() if len(Sick.calls) % 2 else ValueError('bug'))",
-            "run the same command to try 1 of them again, for the others see `intrabench failures --traceback`; "
-            "the same command plays them once the cause is mended",
-        ),
+        "MemoryError",
+        "ConnectionError('gone')",
+        "TimeoutError('slow')",
+        "ValueError('bug')",
+        "Sick.calls.append(0) or (MemoryError() if len(Sick.calls) % 2 else ValueError('bug'))",
     ],
 )
-def test_the_same_command_is_advised_where_it_helps(say: Callable[..., Said], error: str, advice: str) -> None:
+def test_the_same_command_is_advised_where_it_helps(
+    say: Callable[..., Said], error: str, wording: SnapshotAssertion
+) -> None:
     Path("sick.py").write_text(SICK.replace("ERROR", error))
     boxes = "phantom:shape=24x48x48,instances=2"
     said = say("run", "-m", "sick", "-p", "box_slice", "-d", boxes, "--plugin", "sick.py", "--workers", "0")
     assert said.code == 1
-    assert said.err.splitlines()[-1] == f"2 of 2 sessions failed; {advice}"
+    assert said.err.splitlines()[-1] == wording
 
 
-def test_a_case_without_data_says_so_when_there_is_nothing_else(say: Callable[..., Said], pics: str) -> None:
+def test_a_case_without_data_says_so_when_there_is_nothing_else(
+    say: Callable[..., Said], pics: str, wording: SnapshotAssertion
+) -> None:
     Path("pics/images/c0.png").unlink()
     Path("pics/masks/c0.png").unlink()
     said = say(*RUN, "--out", "out")
     assert (said.code, "┃" in said.out) == (1, False)
     said = say("table", "--out", "out")
-    assert (said.code, said.err) == (
-        2,
-        "error: out has nothing to show, for the data of all cases could not be read (1 case of pics); "
-        "`intrabench failures --out out` says why\n",
-    )
+    assert (said.code, said.err) == (2, wording)
     assert say("table", "--out", "out", "--failed", "all").code == 0
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from syrupy.assertion import SnapshotAssertion
 
 from tests.conftest import Said
 from tests.documented import ROOT
+from tests.wording import line_with
 
 Say = Callable[..., Said]
 RUN = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", "phantom")
@@ -59,11 +61,13 @@ def test_options_of_the_job(say: Say) -> None:
 DASK = ("--slurm", "--dask", "-n", "3", "--time", "1:00:00")
 
 
-def test_a_dask_cluster_is_printed_with_its_run(say: Say, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dask_cluster_is_printed_with_its_run(
+    say: Say, data: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     monkeypatch.delenv("INTRABENCH_WEIGHTS", raising=False)
     said = say("job", *DASK, "--", *RUN, "--out", "a b")
     assert (said.code, said.err) == (0, "")
-    assert f"#   intrabench {shlex.join(RUN)} --out 'a b' --dask cluster.yaml" in said.out.splitlines()
+    assert line_with(said.out.splitlines(), "--dask cluster.yaml") == wording
     arguments = yaml.safe_load(said.out)["arguments"]
     exported = f"export INTRABENCH_DATA={shlex.quote(str(data))}"
     assert arguments["job_script_prologue"] == [f"cd {shlex.quote(str(Path.cwd()))} || exit", exported]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.protocols import PROTOCOLS
 from tests.conftest import Said
@@ -31,18 +32,18 @@ def test_lists_of_data_sets(say: Callable[..., Said]) -> None:
     assert "7.9 GB" in say("list", "datasets").out
 
 
-def test_what_is_known_of_a_name(say: Callable[..., Said]) -> None:
+def test_what_is_known_of_a_name(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     dice = printed(say("info", "dice", "--json"))
     assert (dice["kind"], dice["best"], dice["worst"], dice["column"]) == ("metric", "high", 0.0, "dice")
     assert printed(say("info", "hd95", "--json"))["worst"] is None
     interp = printed(say("info", "box_interp", "--json"))
-    assert interp["parameters"]["n"] == {"takes": "a whole number from 1 to 1000000", "default": "default 3"}
+    assert interp["parameters"]["n"] == {"takes": wording, "default": "default 3"}
     names = ("hf", "sammed3d", "rclicks")
     default = {name: printed(say("info", name, "--json"))["parameters"] for name in names}
     assert default["hf"]["intensity"]["default_means"] == "volume"
     assert "default_means" not in default["hf"]["policy"]
     assert default["sammed3d"]["threshold"]["default_means"] == "0 (official), 0.5 (radioactive)"
-    assert default["rclicks"]["size"]["default"] == "default that of the training, 416 of the published file"
+    assert default["rclicks"]["size"]["default"] == wording
     assert printed(say("info", "spine_ct", "--json"))["card"]["cases"] == 1
     paper = printed(say("info", "intrabench@1", "--json"))
     assert (paper["kind"], paper["rounds"]) == ("protocol", PROTOCOLS["intrabench@1"].rounds)

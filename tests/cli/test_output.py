@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.results.parts import read_rows
+from tests.wording import line_with
 
 RUN = "run -m box_fill -p box_slice -d phantom:shape=16x32x32,instances=3 --out out"
 FAILING = """
@@ -55,11 +57,12 @@ def test_a_run_goes_on_when_nobody_reads(where: str) -> None:
     assert len(read_rows(Path("out"))) == 3
 
 
-def test_the_code_of_a_run_that_nobody_reads_tells_of_its_sessions() -> None:
+def test_the_code_of_a_run_that_nobody_reads_tells_of_its_sessions(wording: SnapshotAssertion) -> None:
     Path("failing.py").write_text(FAILING)
     done = in_shell(f"{RUN} -m failing --plugin failing.py % | head -0")
     assert done.stdout.splitlines()[-1] == "code 1"
-    assert "3 of 6 sessions failed" in done.stderr
+    assert "3 of 6 sessions" in done.stderr
+    assert line_with(done.stderr, "sessions failed") == wording
     assert len(read_rows(Path("out"))) == 6
 
 

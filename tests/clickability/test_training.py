@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.clickability.base import Clickability
 from intrabench.clickability.click_map import click_map
@@ -163,25 +164,29 @@ def assert_equal(one: Any, other: Any) -> None:
 
 
 @pytest.mark.usefixtures("shallow")
-def test_other_settings_or_examples_are_not_mixed_with_those_of_a_folder(tmp_path: Path) -> None:
+def test_other_settings_or_examples_are_not_mixed_with_those_of_a_folder(
+    tmp_path: Path, wording: SnapshotAssertion
+) -> None:
     learnt = examples(2, 32, "learnt")
     once = replace(SMALL, epochs=1)
     train(learnt, learnt, tmp_path, once)
     for settings, taken in ((replace(once, seed=1), learnt), (once, learnt * 2)):
-        with pytest.raises(IntraBenchError, match=r"training\.pth belongs to a training with other settings"):
+        with pytest.raises(IntraBenchError) as caught:
             train(taken, learnt, tmp_path, settings)
+        assert caught == wording
     (tmp_path / "clickability_model.pth").unlink()
     with pytest.raises(IntraBenchError, match=r"training\.pth needs clickability_model\.pth"):
         train(learnt, learnt, tmp_path, once)
 
 
 @pytest.mark.usefixtures("shallow")
-def test_what_cannot_be_learnt_from_is_said(tmp_path: Path) -> None:
+def test_what_cannot_be_learnt_from_is_said(tmp_path: Path, wording: SnapshotAssertion) -> None:
     learnt = examples(2, 32, "learnt")
     with pytest.raises(IntraBenchError, match="at least one example"):
         train(learnt, [], tmp_path / "new", SMALL)
-    with pytest.raises(IntraBenchError, match="the loss is not finite in epoch 0; train with a lower learning rate"):
+    with pytest.raises(IntraBenchError) as caught:
         train(learnt * 4, learnt, tmp_path / "new", replace(SMALL, lr=1e30))
+    assert caught == wording
     assert not list((tmp_path / "new").iterdir())
 
 
@@ -205,12 +210,15 @@ def test_an_epoch_with_maps_that_are_not_finite_is_never_the_best(
 
 
 @pytest.mark.usefixtures("shallow")
-def test_without_any_finite_map_there_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_finite_map_there_are_no_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     learnt = examples(2, 32, "learnt")
     monkeypatch.setattr(training._Training, "validate", lambda self, examples: (float("nan"), float("nan")))
     for _ in range(2):  # and again when it is repeated
-        with pytest.raises(IntraBenchError, match="gave finite maps; train with a lower learning rate"):
+        with pytest.raises(IntraBenchError) as caught:
             train(learnt, learnt, tmp_path, replace(SMALL, epochs=1))
+        assert caught == wording
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import StoredCase
@@ -19,6 +20,7 @@ from intrabench.datasets.families.photo_set import PhotoSet
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Array
 from intrabench.registry import registry
+from tests.wording import without_reasons
 
 RNG = np.random.default_rng(0)
 NAMES = ("grabcut", "berkeley", "davis345", "coco_mval", "tetris")
@@ -165,39 +167,37 @@ def test_tetris(pack: Pack) -> None:
 
 
 @pytest.mark.parametrize(
-    ("removed", "count", "said"),
+    ("removed", "count"),
     [
-        ("GrabCut/boundary_GT/b.bmp", 2, "picture GrabCut/data_GT/b.jpg has no mask of the same name"),
-        ("GrabCut/data_GT/b.jpg", 1, "mask GrabCut/boundary_GT/b.bmp has no picture of the same name"),
-        ("", 50, "it has 2 pictures in data_GT, expected 50"),
+        ("GrabCut/boundary_GT/b.bmp", 2),
+        ("GrabCut/data_GT/b.jpg", 1),
+        ("", 50),
     ],
 )
-def test_an_archive_of_other_content(pack: Pack, removed: str, count: int, said: str) -> None:
+def test_an_archive_of_other_content(pack: Pack, removed: str, count: int, wording: SnapshotAssertion) -> None:
     members = {f"GrabCut/data_GT/{stem}.jpg": photo("jpg") for stem in "ab"}
     members |= {f"GrabCut/boundary_GT/{stem}.bmp": encoded(discs((24, 36), 255), "bmp") for stem in "ab"}
     members.pop(removed, None)
     dataset = pack("grabcut", members, count)
-    with pytest.raises(IntraBenchError, match=rf"GrabCut.zip is not the published archive \(.*{said}\); delete"):
+    with pytest.raises(IntraBenchError) as caught:
         dataset.cases()
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("harmed", "content", "said"),
+    ("harmed", "content"),
     [
-        ("images/a.jpg", photo("jpg")[:-300], "a.jpg cannot be read: it is truncated"),
-        (
-            "masks/a.png",
-            encoded(discs((24, 30), 255), "png"),
-            "a.png has 24 x 30 pixels, but its picture a.jpg has 24 x 36",
-        ),
-        ("masks/a.png", encoded(discs((24, 36)), "png"), "a.png contains no object, so case a has no target"),
+        ("images/a.jpg", photo("jpg")[:-300]),
+        ("masks/a.png", encoded(discs((24, 30), 255), "png")),
+        ("masks/a.png", encoded(discs((24, 36)), "png")),
     ],
 )
-def test_a_case_that_cannot_be_used(pack: Pack, harmed: str, content: bytes, said: str) -> None:
+def test_a_case_that_cannot_be_used(pack: Pack, harmed: str, content: bytes, wording: SnapshotAssertion) -> None:
     members = {"images/a.jpg": photo("jpg"), "masks/a.png": encoded(discs((24, 36), 255), "png"), harmed: content}
     dataset = pack("berkeley", members, 1)
-    with pytest.raises(IntraBenchError, match=said):
+    with pytest.raises(IntraBenchError) as caught:
         store.prepare(dataset, "a")
+    assert without_reasons(str(caught.value)) == wording
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.davis import Davis, DavisInteractiveSession
 from intrabench.davis.metrics import batched_f_measure, batched_jaccard
@@ -265,18 +266,22 @@ def test_an_interrupted_session_goes_on(root: Path, tmp_path: Path) -> None:
     assert pl.read_csv(done).drop("session_id").equals(whole.get_report().drop("session_id"))
 
 
-def test_verbs_out_of_turn(root: Path, tmp_path: Path) -> None:
+def test_verbs_out_of_turn(root: Path, tmp_path: Path, wording: SnapshotAssertion) -> None:
     session = DavisInteractiveSession(davis_root=root, report_save_dir=tmp_path)
-    with pytest.raises(OutOfTurn, match="there is no sample yet; call next"):
+    with pytest.raises(OutOfTurn) as caught:
         session.get_scribbles()
-    with pytest.raises(OutOfTurn, match="no scribbles were asked for; call get_scribbles"):
+    assert caught == wording
+    with pytest.raises(OutOfTurn) as caught:
         session.submit_masks(TRUTH["alpha"])
+    assert caught == wording
     assert session.next()
     session.get_scribbles()
-    with pytest.raises(RuntimeError, match="these scribbles were given already; call submit_masks"):
+    with pytest.raises(RuntimeError) as caught:
         session.get_scribbles()
-    with pytest.raises(OutOfTurn, match="the last scribbles have no answer yet"):
+    assert caught == wording
+    with pytest.raises(OutOfTurn) as caught:
         session.next()
+    assert caught == wording
 
 
 def test_answers_that_do_not_fit_can_be_given_again(root: Path, tmp_path: Path) -> None:
@@ -301,26 +306,30 @@ def test_answers_that_do_not_fit_can_be_given_again(root: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    "options",
     [
-        ({"host": "interactive.davischallenge.org"}, "the server of the challenge is closed; give host='localhost'"),
-        ({"max_nb_interactions": None}, "give max_time, max_nb_interactions or both"),
-        ({"max_nb_interactions": 0}, "above 0"),
-        ({"metric_to_optimize": "IoU"}, "'IoU': choose from J, F, J_AND_F"),
-        ({"subset": "test-dev"}, "there is no subset 'test-dev'; choose from train, val, trainval"),
-        ({"subset": "train"}, "train.txt is missing"),
-        ({"davis_root": "nowhere"}, "nowhere has no folder Annotations/480p"),
-        ({"davis_root": None}, "give davis_root, the folder of DAVIS 2017, or set DATASET_DAVIS"),
+        {"host": "interactive.davischallenge.org"},
+        {"max_nb_interactions": None},
+        {"max_nb_interactions": 0},
+        {"metric_to_optimize": "IoU"},
+        {"subset": "test-dev"},
+        {"subset": "train"},
+        {"davis_root": "nowhere"},
+        {"davis_root": None},
     ],
+    ids=str,
 )
-def test_bad_options(options: Options, told: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_options(
+    options: Options, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DATASET_DAVIS", raising=False)
-    with pytest.raises(IntraBenchError, match=told):
+    with pytest.raises(IntraBenchError) as caught:
         DavisInteractiveSession(**{"davis_root": root, **options})
+    assert caught == wording
 
 
-def test_bad_folders(root: Path) -> None:
+def test_bad_folders(root: Path, wording: SnapshotAssertion) -> None:
     scribble = root / "Scribbles" / "beta" / "001.json"
     told = json.loads(scribble.read_text())
     for change, message in (
@@ -333,8 +342,9 @@ def test_bad_folders(root: Path) -> None:
         with pytest.raises(IntraBenchError, match=message):
             Davis(root).load_scribble("beta", 1)
     scribble.write_text(json.dumps({**told, "scribbles": told["scribbles"][:2]}))
-    with pytest.raises(IntraBenchError, match="has 2 frames, but beta has 3"):
+    with pytest.raises(IntraBenchError) as caught:
         Davis(root).load_scribble("beta", 1)
+    assert caught == wording
     masks = root / "Annotations" / "480p"
     gap = np.where(TRUTH["beta"][0] == 2, 3, TRUTH["beta"][0])
     davis_folder(root, {"gap": gap[None], "empty": gap[None] * 0, "none": gap[:0, None]})
@@ -343,8 +353,9 @@ def test_bad_folders(root: Path) -> None:
             Davis(root).load_annotations(name)
     Davis(root).load_annotations("alpha")  # the last one is kept in memory
     Image.fromarray(gap[:10]).save(masks / "beta" / "00002.png")
-    with pytest.raises(IntraBenchError, match=r"00002.png has the shape \(10, 96\)"):
+    with pytest.raises(IntraBenchError) as caught:
         Davis(root).load_annotations("beta")
+    assert caught == wording
 
 
 def test_metrics_by_their_published_names() -> None:

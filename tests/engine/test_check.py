@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.base import Files
 from intrabench.engine import check as module
@@ -19,6 +20,7 @@ from intrabench.volume import Volume
 from tests import broken_models as models
 from tests.conftest import Said
 from tests.processes import Process, command
+from tests.wording import line_with
 
 RAS, LPI, AIL = "prompt box3d", "file in LPI, 5x1x1.5 mm", "file in AIL, 5x1x1.5 mm"
 TIMES = ("time", "time per round")
@@ -37,13 +39,13 @@ def broken(model: Model) -> dict[str, str]:
     return {name: finding.message for name, finding in findings(model).items() if finding.ok is False}
 
 
-def test_a_sound_model_passes_everything() -> None:
+def test_a_sound_model_passes_everything(wording: SnapshotAssertion) -> None:
     found = findings(models.Filling())
     assert list(found) == ALL
     assert {name: finding.ok for name, finding in found.items()} == dict.fromkeys(ALL, True) | dict.fromkeys(TIMES)
     assert found["prompt outside"].message == found["no prompts"].message == "ValueError: the box lies outside"
-    assert found["feedback"].message == "keeps no memory; replaying the turns gives the same answer"
-    assert found["batch"].message == "same answers as for single requests"
+    assert found["feedback"].message == wording
+    assert found["batch"].message == wording
     assert found["memory"].message.endswith(" MiB over 50 targets")
 
 
@@ -130,8 +132,8 @@ def test_each_broken_promise_is_found_by_its_own_finding(model: Model, expected:
     assert broken(model) == expected
 
 
-def test_a_model_that_cannot_be_loaded_is_a_finding() -> None:
-    assert broken(models.Unloadable()) == {"load": "RuntimeError: the driver is too old"}
+def test_a_model_that_cannot_be_loaded_is_a_finding(wording: SnapshotAssertion) -> None:
+    assert broken(models.Unloadable()) == {"load": wording}
 
 
 PLUGIN = """
@@ -164,23 +166,25 @@ class Leaky(Deaf):
 """
 
 
-def test_the_command_ends_with_0_1_or_2(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_ends_with_0_1_or_2(
+    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     Path("deaf.py").write_text(PLUGIN)
     monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
     sound = say("check", "box_fill")
     assert (sound.code, sound.err) == (0, "")
     assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 12
-    assert "ok      prompt box2d                     changes the answer; " in sound.out
+    assert line_with(sound.out, "prompt box2d") == wording
     deaf = say("check", "deaf", "--plugin", "deaf.py")
     assert (deaf.code, deaf.err) == (1, "")
-    assert "FAILED  prompt box3d                     a different prompt gets the same answer\n" in deaf.out
+    assert line_with(deaf.out, "different prompt") == wording
     assert deaf.out.count("FAILED") == 1
     absent = say("check", "absent", "--plugin", "deaf.py")
     assert (absent.code, absent.out) == (2, "")
-    assert absent.err.startswith("error: the weights sam_vit_b are missing; run: intrabench weights get sam_vit_b ")
+    assert absent.err == wording
     refused = say("check", "absent", "--plugin", "deaf.py", "--random-weights")
     assert (refused.code, refused.out) == (2, "")
-    assert refused.err == ("error: model absent cannot run untrained; omit --weights random, or give a path\n")
+    assert refused.err == wording
     assert "did you mean 'box_fill'" in say("check", "box_fil").err
 
 

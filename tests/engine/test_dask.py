@@ -17,6 +17,7 @@ from typing import Any
 import dask
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.clusters import connect
@@ -30,6 +31,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results.parts import read_rows
 from intrabench.results.runs import read_records
 from tests.engine.test_workers import PLUGIN, differing, lasting
+from tests.wording import without_reasons
 
 DATA = "phantom:shape=16x32x32,instances=3,scans=4"
 pytestmark = [pytest.mark.usefixtures("data"), pytest.mark.filterwarnings("ignore::UserWarning")]
@@ -107,12 +109,14 @@ def test_tasks_show_case_and_model(cluster: Any) -> None:
 
 
 @pytest.mark.parametrize("collect", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_session_that_kills_its_process_fails_alone(cluster: Any, undisturbed: pl.DataFrame, collect: bool) -> None:
+def test_a_session_that_kills_its_process_fails_alone(
+    cluster: Any, undisturbed: pl.DataFrame, collect: bool, wording: SnapshotAssertion
+) -> None:
     Path("fault").write_text("exit prompter blob.2")
     before = _pids(cluster)
     rows = run("out", dask=cluster.scheduler_address, collect=collect, cases="case-1")
     bad = differing(rows, undisturbed.filter(case="case-1"))
-    assert bad == [("blob.2", "stuck", "error", "the worker process ended with exit code 3")]
+    assert bad == [("blob.2", "stuck", "error", wording)]
     assert _pids(cluster) == before
 
 
@@ -134,13 +138,14 @@ def _pids(cluster: Any) -> set[int]:
         return set(client.run(os.getpid).values())
 
 
-def test_a_worker_that_does_not_see_the_results_folder_is_refused(cluster: Any, tmp_path: Path) -> None:
+def test_a_worker_that_does_not_see_the_results_folder_is_refused(
+    cluster: Any, tmp_path: Path, wording: SnapshotAssertion
+) -> None:
     mine = os.open(tmp_path, os.O_RDONLY)  # a path that only this process has
     try:
-        with pytest.raises(
-            IntraBenchError, match=r"Dask worker tcp://\S+ does not see the results folder /proc/self/fd"
-        ):
+        with pytest.raises(IntraBenchError) as caught:
             run(f"/proc/self/fd/{mine}/out", dask=cluster.scheduler_address)
+        assert str(caught.value).replace(f"/fd/{mine}/", "/fd/MINE/") == wording
         rows = run(f"/proc/self/fd/{mine}/out", dask=cluster.scheduler_address, collect=True, cases="case-1")
     finally:
         os.close(mine)
@@ -187,17 +192,13 @@ def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() ->
         assert first not in cluster.seats
 
 
-def test_what_workers_lack_is_said() -> None:
+def test_what_workers_lack_is_said(wording: SnapshotAssertion) -> None:
     python, version = sys.version.split()[0], intrabench.__version__
     assert payload.lacking(python, version, "", [str(PLUGIN)]) == ""
-    assert (
-        payload.lacking("3.9.1", version, "", []) == f"has Python {python}, the command 3.9.1; start it with the same"
-    )
-    assert (
-        payload.lacking(python, "0.0", "", []) == f"has intrabench {version}, the command 0.0; install the same there"
-    )
-    assert payload.lacking(python, version, "", ["/no.py"]).startswith("has no /no.py (--plugin); copy it there")
-    assert "share it, or add --collect" in payload.lacking(python, version, "/no/locks/1.run", [])
+    assert payload.lacking("3.9.1", version, "", []).replace(python, "PYTHON") == wording
+    assert payload.lacking(python, "0.0", "", []).replace(version, "VERSION") == wording
+    assert payload.lacking(python, version, "", ["/no.py"]) == wording
+    assert payload.lacking(python, version, "/no/locks/1.run", []) == wording
 
 
 @pytest.mark.parametrize(
@@ -221,11 +222,12 @@ def test_what_is_no_cluster_is_refused(given: dict[str, Any], said: str) -> None
     assert str(caught.value).startswith(said)
 
 
-def test_objects_are_refused() -> None:
+def test_objects_are_refused(wording: SnapshotAssertion) -> None:
     from intrabench.models.box_fill import BoxFill
 
-    with pytest.raises(IntraBenchError, match="--dask cannot hand box_fill to another process; write its class to a"):
+    with pytest.raises(IntraBenchError) as caught:
         chosen({"model": BoxFill(), "dask": "local:2"})
+    assert caught == wording
 
 
 def test_what_a_model_changes_in_its_process_stays_there(cluster: Any) -> None:
@@ -253,37 +255,35 @@ def test_who_is_waited_for_is_said_soon(monkeypatch: pytest.MonkeyPatch, answer:
     assert said[:1] == ([] if answer else [f"waiting up to 1 s for the scheduler of --dask {where}"])
 
 
-def test_a_scheduler_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_does_not_answer_is_said(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     monkeypatch.setattr("intrabench.engine.clusters.connect.CONNECT_SECONDS", 0.1)
-    with pytest.raises(IntraBenchError, match=r"--dask tcp://127.0.0.1:9: no scheduler answers there .*dask scheduler"):
+    with pytest.raises(IntraBenchError) as caught:
         run("out", dask="tcp://127.0.0.1:9")
+    assert without_reasons(str(caught.value)) == wording
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        ("cluster: [", "d.yaml is no YAML"),
-        ("- a", "d.yaml has no entries; write cluster, arguments and scale"),
-        (
-            "cluster: SLURMcluster",
-            "there is no cluster 'SLURMcluster', did you mean 'SLURMCluster'?; known are SLURMCluster,",
-        ),
-        ("cluster: os.system", "there is no cluster 'os.system'; known are"),
-        ("cluster: !!python/object/apply:os.system [ls]", "d.yaml is no YAML"),
-        ("cluster: LocalCluster\nscale: many", "scale is 'many'; give a number"),
-        ("cluster: LocalCluster\nscale: 0", "scale is 0; give the number of workers, 1 or more"),
-        ("clusters: LocalCluster", "there is no entry 'clusters', did you mean 'cluster'?; omit it"),
-        ("scale: 2", "give either cluster, the name of a class, or scheduler_file"),
-        ("cluster: LocalCUDACluster", "d.yaml: LocalCUDACluster needs dask-cuda, which is not installed; run: pip"),
-        ("cluster: LocalCluster\narguments: {nothing: 1}", "d.yaml: LocalCluster cannot be started: TypeError: "),
-        ("scheduler_file: no.json", "scheduler_file no.json cannot be read (FileNotFoundError"),
+        "cluster: [",
+        "- a",
+        "cluster: SLURMcluster",
+        "cluster: os.system",
+        "cluster: !!python/object/apply:os.system [ls]",
+        "cluster: LocalCluster\nscale: many",
+        "cluster: LocalCluster\nscale: 0",
+        "clusters: LocalCluster",
+        "scale: 2",
+        "cluster: LocalCUDACluster",
+        "cluster: LocalCluster\narguments: {nothing: 1}",
+        "scheduler_file: no.json",
     ],
 )
-def test_a_file_that_describes_no_cluster_is_refused(text: str, said: str) -> None:
+def test_a_file_that_describes_no_cluster_is_refused(text: str, wording: SnapshotAssertion) -> None:
     Path("d.yaml").write_text(text)
     with pytest.raises(IntraBenchError) as caught:
         run("out", dask="d.yaml")
-    assert said in str(caught.value)
+    assert without_reasons(str(caught.value)).partition(": TypeError")[0] == wording
 
 
 def test_a_cluster_is_started_as_a_file_says(undisturbed: pl.DataFrame) -> None:

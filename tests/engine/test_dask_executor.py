@@ -11,6 +11,7 @@ from typing import Any
 
 import dask
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.executors.dask import discovery, executor
@@ -89,13 +90,13 @@ def test_a_cluster_may_have_many_workers() -> None:
     assert len(found.look()) == 12
 
 
-def test_a_paused_worker_gets_nothing_to_do_until_it_goes_on() -> None:
+def test_a_paused_worker_gets_nothing_to_do_until_it_goes_on(wording: SnapshotAssertion) -> None:
     client = Client(a=Asked(""), b=Asked(""))
     found = arriving(client)
     found.look()
     client.states["a"] = "paused"
     assert found.look() == {"b"}
-    assert found.waited_for == "1 worker that Dask has paused; start them with a larger --memory-limit"
+    assert found.waited_for == wording
     client.states["a"] = "running"
     assert found.look() == {"a", "b"}
 
@@ -113,44 +114,44 @@ def test_a_worker_that_comes_back_is_asked_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    "answer",
     [
-        ("has Python 3.9", "Dask worker a has Python 3.9"),
-        (
-            ModuleNotFoundError("no intrabench"),
-            "Dask worker a cannot take part (ModuleNotFoundError: no intrabench); i",
-        ),
+        "has Python 3.9",
+        ModuleNotFoundError("no intrabench"),
     ],
 )
-def test_a_worker_that_cannot_take_part_is_named(answer: str | Exception, said: str) -> None:
+def test_a_worker_that_cannot_take_part_is_named(answer: str | Exception, wording: SnapshotAssertion) -> None:
     found = arriving(Client(a=Asked(answer)))
     found.look()
     with pytest.raises(IntraBenchError) as caught:
         found.look()
-    assert str(caught.value).startswith(said)
+    assert str(caught.value) == wording
 
 
-def test_a_scheduler_that_does_not_answer_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scheduler_that_does_not_answer_ends_the_run(
+    monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     monkeypatch.setattr(discovery, "SILENT_SECONDS", 0.1)
     end = Event()
-    with pytest.raises(
-        Unfinished, match=r"^the Dask scheduler did not answer for 0.1 s; finished sessions are kept, an"
-    ):
+    with pytest.raises(Unfinished) as caught:
         answered(lambda: end.wait(30))
+    assert caught == wording
     end.set()
 
     def gone() -> None:
         raise OSError("closed")
 
-    with pytest.raises(Unfinished, match=r"^the Dask scheduler is gone; finished sessions are kept, and the same comm"):
+    with pytest.raises(Unfinished) as caught:
         answered(gone)
+    assert caught == wording
 
 
-def test_a_scheduler_that_is_gone_tells_of_no_workers() -> None:
+def test_a_scheduler_that_is_gone_tells_of_no_workers(wording: SnapshotAssertion) -> None:
     client = Client()
     client.scheduler_info = lambda n_workers: {}  # type: ignore[method-assign,assignment,misc]
-    with pytest.raises(Unfinished, match=r"^the Dask scheduler is gone; "):
+    with pytest.raises(Unfinished) as caught:
         arriving(client).look()
+    assert caught == wording
 
 
 @pytest.fixture
@@ -182,11 +183,10 @@ def done(far: DaskExecutor) -> TaskResult:
     return far._done(lambda: TaskResult(), TASK, "play", "case", 1)
 
 
-def test_workers_that_die_before_they_begin_end_the_run(cluster: DaskCluster) -> None:
-    with pytest.raises(
-        IntraBenchError, match=r"^Dask workers died 3 times in a row before they began a task; what they"
-    ):
+def test_workers_that_die_before_they_begin_end_the_run(cluster: DaskCluster, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         done(make_executor(cluster, Left(), begins=False))
+    assert caught == wording
 
 
 def test_workers_that_die_while_others_play_do_not_end_the_run(cluster: DaskCluster) -> None:
@@ -195,11 +195,11 @@ def test_workers_that_die_while_others_play_do_not_end_the_run(cluster: DaskClus
     assert done(make_executor(cluster, *[Left()] * 9, end, begins=False)).missing == 17
 
 
-def test_a_case_whose_preparation_kills_workers_is_lost(cluster: DaskCluster) -> None:
+def test_a_case_whose_preparation_kills_workers_is_lost(cluster: DaskCluster, wording: SnapshotAssertion) -> None:
     """Also if it is code of the data set that runs in the Dask worker itself."""
     found = make_executor(cluster, Left(), begins=True).prepare(cluster.job.datasets[0], "case")
     assert isinstance(found, Failure)
-    assert found.message == "3 Dask workers died of this image"
+    assert found.message == wording
 
 
 def test_a_connection_that_is_lost_for_a_moment_is_no_death(cluster: DaskCluster) -> None:
@@ -207,11 +207,12 @@ def test_a_connection_that_is_lost_for_a_moment_is_no_death(cluster: DaskCluster
     assert not cluster.deaths
 
 
-def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(cluster: DaskCluster, pauses: list[float]) -> None:
-    with pytest.raises(
-        Unfinished, match=r"^a Dask worker has ended this run but stays; restart the workers, and the sa"
-    ):
+def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(
+    cluster: DaskCluster, pauses: list[float], wording: SnapshotAssertion
+) -> None:
+    with pytest.raises(Unfinished) as caught:
         done(make_executor(cluster, TaskResult(stopped=True), begins=False))
+    assert caught == wording
     assert sum(pauses) == 60
 
 
@@ -307,11 +308,10 @@ def test_the_end_of_a_run_ends_what_a_worker_still_does(
 
 
 @pytest.mark.usefixtures("data")
-def test_local_workers_that_cannot_start_are_said() -> None:
+def test_local_workers_that_cannot_start_are_said(wording: SnapshotAssertion) -> None:
     with (
         dask.config.set({"distributed.worker.preload": ["no_such_module"]}),
-        pytest.raises(
-            IntraBenchError, match=r"^--dask local:1: its workers cannot be started \(.*no_such_module.*\); u"
-        ),
+        pytest.raises(IntraBenchError) as caught,
     ):
         intrabench.run("box_fill", "box_volume", "phantom:shape=8x16x16,instances=1", dask="local:1")
+    assert caught == wording

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.registry import registry
 from tests.conftest import Said
@@ -180,19 +181,21 @@ def test_a_model_of_clicks_is_an_error_of_its_sessions(say: Say, how: str) -> No
 
 @pytest.mark.parametrize("how", RAISED)
 @pytest.mark.parametrize(
-    ("place", "sentence"),
+    "place",
     [
-        ("patient", "fading.patient failed for case case-1 ("),
-        ("subsets", "data set fading cannot list its subsets ("),
-        ("cases", "data set fading cannot list its cases ("),
+        "patient",
+        "subsets",
+        "cases",
     ],
 )
-def test_a_data_set_that_cannot_be_asked_is_one_sentence(say: Say, place: str, sentence: str, how: str) -> None:
+def test_a_data_set_that_cannot_be_asked_is_one_sentence(
+    say: Say, place: str, how: str, wording: SnapshotAssertion
+) -> None:
     plugin(place, how)
     said = run(say, "random_walker", "--cases", "subset:smoke")
     assert said.code == 2
     (line,) = said.err.splitlines()
-    assert line.startswith(f"error: {sentence}{HOWS[how]}")
+    assert line == wording
 
 
 @pytest.mark.parametrize("how", RAISED)
@@ -207,7 +210,7 @@ def test_a_list_of_data_sets_is_whole_whatever_one_of_them_does(say: Say, place:
 
 @pytest.mark.parametrize("how", RAISED)
 def test_an_entry_point_is_one_sentence_and_the_others_work(
-    say: Say, monkeypatch: pytest.MonkeyPatch, how: str
+    say: Say, monkeypatch: pytest.MonkeyPatch, how: str, wording: SnapshotAssertion
 ) -> None:
     monkeypatch.syspath_prepend(Path.cwd())
     module = f"elsewhere_{how.partition('(')[0].lower()}"
@@ -216,6 +219,6 @@ def test_an_entry_point_is_one_sentence_and_the_others_work(
     monkeypatch.setattr(registry, "_entry_points", lambda: dict.fromkeys(registry.ROOMS, ()) | {"models": [point]})
     said = say("info", "elsewhere")
     assert (said.code, len(said.err.splitlines())) == (2, 1)
-    assert said.err.startswith(f"error: {module}:Mine of an entry point cannot be imported ({HOWS[how]}")
+    assert said.err == wording
     assert "elsewhere" in say("list", "models").out
     assert say("info", "box_fill").code == 0

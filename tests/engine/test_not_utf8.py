@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench import Dataset, DatasetCard, IntraBenchError, Target, Volume, targets_of
@@ -46,18 +47,16 @@ class Mine(Dataset):
 
 
 @pytest.mark.parametrize("command", ["check", "run"])
-def test_a_file_is_named(say: Callable[..., Said], tmp_path: Path, command: str) -> None:
+def test_a_file_is_named(say: Callable[..., Said], tmp_path: Path, command: str, wording: SnapshotAssertion) -> None:
     root = pair(tmp_path / "d", BAD)
     run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset")
     said = say(*(("data", "check") if command == "check" else run), str(root))
     assert said.code == 1
-    assert (
-        "has a file whose name cannot be stored: 'caf\\udce9.nii.gz' is not UTF-8; rename it\n" in said.out + said.err
-    )
+    assert said.out + said.err == wording
 
 
 @pytest.mark.parametrize("layout", ["pairs", "nnunet", "npz"])
-def test_the_other_files_of_its_folder_are_used(tmp_path: Path, layout: str) -> None:
+def test_the_other_files_of_its_folder_are_used(tmp_path: Path, layout: str, wording: SnapshotAssertion) -> None:
     root = tmp_path / "d"
     if layout == "pairs":
         pair(pair(root, BAD), "c1")
@@ -76,12 +75,12 @@ def test_the_other_files_of_its_folder_are_used(tmp_path: Path, layout: str) -> 
     assert set(found.filter(status="ok")["case"]) == {"case_000" if layout == "nnunet" else "c1"}
     (bad,) = found.filter(status="no_data").iter_rows(named=True)
     assert bad["case"] == r"caf\udce9"
-    assert bad["error"].endswith("is not UTF-8; rename it")
+    assert bad["error"] == wording
 
 
-def test_an_argument_is_named(say: Callable[..., Said]) -> None:
+def test_an_argument_is_named(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     said = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", BAD)
-    assert (said.code, said.err) == (2, "error: the argument 'caf\\udce9' is not UTF-8; rename it\n")
+    assert (said.code, said.err) == (2, wording)
 
 
 @pytest.mark.parametrize(
@@ -96,18 +95,17 @@ def test_names_of_cases_are_refused(given: dict[str, str], sentence: str) -> Non
         intrabench.run("box_fill", "box_slice", Mine(**given), progress=False)
 
 
-@pytest.mark.parametrize(
-    ("label", "sentence"), [("bad", "'caf\\udce9' is not UTF-8"), ("empty", "there is a target with an empty label")]
-)
-def test_a_label_fails_its_case_alone(label: str, sentence: str) -> None:
+@pytest.mark.parametrize("label", ["bad", "empty"])
+def test_a_label_fails_its_case_alone(label: str, wording: SnapshotAssertion) -> None:
     with pytest.warns(FailedSessions):
         found = intrabench.run("box_fill", "box_slice", Mine(label=label), progress=False)
-    assert sentence in found["error"].item()
+    assert found["error"].item() == wording
 
 
-def test_a_results_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(IntraBenchError, match=r"the results folder '.*caf\\udce9' is not UTF-8; rename it"):
+def test_a_results_folder_is_named(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         Store(tmp_path / BAD, "run")
+    assert caught == wording
 
 
 def test_a_folder_around_the_data_may_have_any_name(tmp_path: Path) -> None:

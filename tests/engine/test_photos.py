@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.mask import Mask
@@ -50,12 +51,14 @@ def plugin(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "status"), [("sammed3d", "not_applicable"), ("segvol", "not_applicable"), ("box_fill", "ok")]
 )
-def test_models_of_grey_volumes_do_not_apply(data: Path, plugin: Path, name: str, status: str) -> None:
+def test_models_of_grey_volumes_do_not_apply(
+    data: Path, plugin: Path, name: str, status: str, wording: SnapshotAssertion
+) -> None:
     rows = intrabench.run(name, "box_slice", "photo", plugin=[plugin], weights="random" if name != "box_fill" else None)
     assert rows["status"].to_list() == [status]
     if status == "not_applicable":
         assert rows["dice"].to_list() == [None]
-        assert rows["error"].to_list() == ["the model takes one grey value per voxel, this image has channels"]
+        assert rows["error"].to_list() == wording
     else:
         assert rows["dice"].to_list() == [1.0]
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.engine import model_runners, requirements
 from intrabench.engine.make_job import make_run
@@ -17,6 +18,7 @@ from intrabench.engine.requirements import pick_device
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from tests.engine.conftest import Started
+from tests.wording import without_reasons
 
 SMALL = "phantom:shape=8x16x16,instances=2"
 PLANNED = """
@@ -66,12 +68,13 @@ def test_models_that_ship_are_planned_without_torch() -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_a_file_of_weights_is_not_loaded_to_plan(tmp_path: Path) -> None:
+def test_a_file_of_weights_is_not_loaded_to_plan(tmp_path: Path, wording: SnapshotAssertion) -> None:
     (tmp_path / "mine.pth").write_bytes(b"no checkpoint")
     assert planned("scribbleprompt_unet", str(tmp_path / "mine.pth"), "cuda") == ["1 4 ['cuda']", "[]"]
     options = options_of({"model": "scribbleprompt_unet", "weights": tmp_path / "mine.pth"})
-    with pytest.raises(IntraBenchError, match="is damaged or not a checkpoint"):
+    with pytest.raises(IntraBenchError) as caught:
         make_run(options)
+    assert without_reasons(str(caught.value)) == wording
 
 
 @pytest.mark.parametrize(
@@ -107,12 +110,16 @@ def test_another_interpreter_is_started_to_plan_only_if_it_alone_has_the_weights
     assert (runner.weights_sha256, [process.returncode for process in started]) == ("random", [0])
 
 
-def test_missing_weights_and_packages_are_reported_by_the_plan(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(IntraBenchError, match="the weights scribbleprompt_unet are missing; "):
+def test_missing_weights_and_packages_are_reported_by_the_plan(
+    data: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         make_run(options_of({"model": "scribbleprompt_unet"}), here=False)
+    assert caught == wording
     monkeypatch.setattr(requirements, "find_spec", lambda name: None)
-    with pytest.raises(IntraBenchError, match="model medsam needs segment_anything, torchvision, which is not inst"):
+    with pytest.raises(IntraBenchError) as caught:
         make_run(options_of({"model": "medsam", "weights": "random"}), here=False)
+    assert caught == wording
 
 
 def test_runs_beside_each_other_begin_with_different_cases() -> None:

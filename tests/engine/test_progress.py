@@ -11,6 +11,7 @@ from types import ModuleType
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.options import chosen
@@ -20,20 +21,25 @@ from intrabench.results.parts import read_rows
 from tests.conftest import Said
 
 
-def test_off_a_terminal_lines_are_plain_and_count(capsys: pytest.CaptureFixture[str]) -> None:
+def test_off_a_terminal_lines_are_plain_and_count(
+    capsys: pytest.CaptureFixture[str], wording: SnapshotAssertion
+) -> None:
     with Console() as console:
         console.begin(5, 2)
         console.advance(2, 1)
         console.say("[case] with brackets")
         console.advance(1, 0)
     lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "5 sessions, 2 of them already finished"
+    assert lines[0] == wording
     assert lines[1] == "[case] with brackets"
-    assert lines[2].startswith("5 of 5 sessions, 1 failed, ")
+    assert "5 of 5 sessions" in lines[2]
+    assert lines[2] == wording
     assert len(lines) == 3
 
 
-def test_a_total_that_grows_ends_when_no_case_is_left(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_total_that_grows_ends_when_no_case_is_left(
+    capsys: pytest.CaptureFixture[str], wording: SnapshotAssertion
+) -> None:
     with Console() as console:
         console.converting(2)
         console.begin(2, 0)
@@ -42,29 +48,30 @@ def test_a_total_that_grows_ends_when_no_case_is_left(capsys: pytest.CaptureFixt
         console.converting(0)
         console.advance(3, 1)
     first, second = capsys.readouterr().err.splitlines()
-    assert first == "2 sessions, and those of 2 cases still to be prepared"
-    assert second.startswith("5 of 5 sessions, 1 failed, ")
+    assert first == wording
+    assert "5 of 5 sessions" in second
+    assert second == wording
 
 
 @pytest.mark.usefixtures("data")
-def test_a_run_says_how_many_cases_are_prepared_first(say: Callable[..., Said]) -> None:
+def test_a_run_says_how_many_cases_are_prepared_first(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     def first(*more: str) -> str:
         words = ["-m", "box_fill", "-p", "box_volume", "-d", "phantom:shape=8x24x24,scans=5", "--targets", "*.1", *more]
         return say("run", *words).err.splitlines()[0]
 
-    assert first("--cases", "first:2", "--workers", "1") == "2 cases are prepared first"
-    known = "2 sessions, 2 of them already finished"
-    assert first("--cases", "first:3", "--workers", "1") == f"{known}, and those of 1 case still to be prepared"
-    assert first("--cases", "first:4", "--workers", "0") == "4 sessions, 3 of them already finished"
+    assert first("--cases", "first:2", "--workers", "1") == wording
+    assert first("--cases", "first:3", "--workers", "1") == wording
+    assert first("--cases", "first:4", "--workers", "0") == wording
 
 
-def test_one_session_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_session_is_one(capsys: pytest.CaptureFixture[str], wording: SnapshotAssertion) -> None:
     with Console() as console:
         console.begin(1, 0)
         console.advance(1, 1)
     first, second = capsys.readouterr().err.splitlines()
     assert first == "1 session"
-    assert second.startswith("1 of 1 session, 1 failed, ")
+    assert "1 of 1 session" in second
+    assert second == wording
 
 
 class Scores(Silent):
@@ -98,7 +105,7 @@ def test_a_run_reports_dice_of_last_rounds_and_none_of_sessions_that_do_not_appl
 
 @pytest.mark.usefixtures("data")
 @pytest.mark.parametrize(("workers", "names"), [(0, {""}), (1, {"1", "data 1"})])
-def test_a_run_says_what_each_worker_does(workers: int, names: set[str]) -> None:
+def test_a_run_says_what_each_worker_does(workers: int, names: set[str], wording: SnapshotAssertion) -> None:
     options = chosen(
         {
             "model": "box_fill",
@@ -115,7 +122,7 @@ def test_a_run_says_what_each_worker_does(workers: int, names: set[str]) -> None
     batches = [re.fullmatch(rf"playing (\d) sessions?: {re.escape(title)}, box_fill", what) for what in said[2:-2]]
     assert sum(int(batch[1]) for batch in batches if batch) == 4  # how many there are in a wave depends on their time
     assert None not in batches
-    assert said[-2] == f"scoring and storing the last sessions: {title}, box_fill"
+    assert said[-2] == wording
     assert said[-1] == f"closing the image: {title}, box_fill"
     assert {worker for worker, _ in reporter.done} == names
     assert all([what for one, what in reporter.done if one == name][-1] == "" for name in names)
@@ -134,7 +141,7 @@ def test_a_run_says_in_which_round_it_is(joint: str) -> None:
 
 
 @pytest.mark.usefixtures("data")
-def test_a_quiet_run_prints_its_table_and_what_is_wrong(say: Callable[..., Said]) -> None:
+def test_a_quiet_run_prints_its_table_and_what_is_wrong(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = ["run", "--model", "box_fill", "--prompter", "box_volume", "--dataset", "phantom:shape=8x48x56", "--quiet"]
     said = say(*words)
     assert said.code == 0
@@ -144,7 +151,7 @@ def test_a_quiet_run_prints_its_table_and_what_is_wrong(say: Callable[..., Said]
     damaged = next(Path("intrabench-results").glob("rows/*.parquet"))
     damaged.write_bytes(b"PAR1")
     again = say(*words)
-    assert "cannot be read and is left out" in again.err
+    assert again.err == wording
 
 
 @pytest.mark.usefixtures("data")
@@ -225,8 +232,11 @@ def test_a_notebook_shows_the_same_in_one_place(notebook: Shown, capsys: pytest.
 
 
 @pytest.mark.usefixtures("data")
-def test_a_run_in_a_notebook_shows_progress_unless_it_is_told_not_to(notebook: Shown) -> None:
+def test_a_run_in_a_notebook_shows_progress_unless_it_is_told_not_to(
+    notebook: Shown, wording: SnapshotAssertion
+) -> None:
     intrabench.run("box_fill", "box_volume", "phantom:shape=8x48x56", workers=0, progress=False)
     assert notebook.texts == []
     intrabench.run("box_fill", "box_slice", "phantom:shape=8x48x56", workers=0)
-    assert notebook.texts[-1].startswith("3 of 3 sessions, 0 failed, Dice ")
+    assert "3 of 3 sessions" in notebook.texts[-1]
+    assert notebook.texts[-1] == wording

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.executors import remote_model
@@ -28,42 +29,35 @@ WORDS = ["-p", "box_volume", "-d", SMALL, "--plugin", str(PLUGIN)]
 pytestmark = pytest.mark.usefixtures("started")
 
 
-def test_a_run_ends_its_process_and_a_dry_run_too(say: Callable[..., Said], started: Started) -> None:
+def test_a_run_ends_its_process_and_a_dry_run_too(
+    say: Callable[..., Said], started: Started, wording: SnapshotAssertion
+) -> None:
     said = say("run", "-m", "killer", *WORDS, "--python", sys.executable)
     assert (said.code, said.err.startswith("2 sessions\n2 of 2 sessions, 0 failed, ")) == (0, True)
     dry = say("run", "-m", "killer", *WORDS, "--python", sys.executable, "--dry-run")
-    assert "killer: 2 sessions on cpu, 2 finished" in dry.out
+    assert dry.out == wording
     assert [process.returncode for process in started] == [0, 0]
     assert [str(process.pid) for process in started] == Path("starts").read_text().split()
 
 
-def test_an_interpreter_that_is_missing_is_told(say: Callable[..., Said]) -> None:
+def test_an_interpreter_that_is_missing_is_told(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     said = say("run", "-m", "killer", *WORDS, "--python", "nowhere/bin/python")
     assert (said.code, said.out) == (2, "")
-    assert said.err == (
-        "error: --python nowhere/bin/python cannot be started (No such file or directory); "
-        "give the path of an interpreter, such as ENV/bin/python\n"
-    )
+    assert said.err == wording
 
 
-def test_what_is_no_interpreter_is_told(say: Callable[..., Said]) -> None:
+def test_what_is_no_interpreter_is_told(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     false = str(shutil.which("false"))
     said = say("run", "-m", "killer", *WORDS, "--python", false)
-    assert (said.code, said.err) == (
-        2,
-        f"error: --python {false} cannot run intrabench (the worker process ended with exit code 1); "
-        "install the missing packages there\n",
-    )
+    assert (said.code, said.err) == (2, wording)
 
 
-def test_an_interpreter_without_packages_is_told_what_it_lacks(say: Callable[..., Said]) -> None:
+def test_an_interpreter_without_packages_is_told_what_it_lacks(
+    say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "bare"], check=True)
     said = say("run", "-m", "killer", *WORDS, "--python", "bare/bin/python")
-    assert (said.code, said.err) == (
-        2,
-        "error: --python bare/bin/python cannot run intrabench (the worker process ended with exit code 1: "
-        "ModuleNotFoundError: No module named 'numpy'); install the missing packages there\n",
-    )
+    assert (said.code, said.err) == (2, wording)
 
 
 def test_a_model_needs_its_packages_over_there_and_not_here(
@@ -80,13 +74,11 @@ def test_a_model_needs_its_packages_over_there_and_not_here(
     assert "only_there" not in sys.modules
 
 
-def test_a_plugin_that_does_not_load_over_there_is_told(started: Started) -> None:
+def test_a_plugin_that_does_not_load_over_there_is_told(started: Started, wording: SnapshotAssertion) -> None:
     Path("moody.py").write_text("raise OSError('in a bad mood')")
     with pytest.raises(IntraBenchError) as caught:
         RemoteModel(PYTHON, "killer", Runtime(), [Path("moody.py")])
-    assert str(caught.value) == (
-        f"{PYTHON}: moody.py cannot be imported (OSError: in a bad mood, in line 1 of moody.py); repair it"
-    )
+    assert str(caught.value) == wording
     del caught
     assert [process.wait(10) for process in started] == [0]  # nobody talks to it any more
 
@@ -102,7 +94,9 @@ def test_a_job_that_is_refused_leaves_no_process(started: Started, models: list[
     assert not running
 
 
-def test_an_interpreter_of_this_folder_is_not_looked_up_elsewhere(say: Callable[..., Said]) -> None:
+def test_an_interpreter_of_this_folder_is_not_looked_up_elsewhere(
+    say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     for name in ("python", "python3", "false"):
         Path(name).write_text("#!/bin/sh\necho here > started\nexit 3\n")
         Path(name).chmod(0o755)
@@ -114,11 +108,11 @@ def test_an_interpreter_of_this_folder_is_not_looked_up_elsewhere(say: Callable[
         intrabench.run("killer", "box_volume", SMALL, plugin=[PLUGIN], python="./python3")
     assert Path("started").exists()
     Path("started").unlink()
-    assert "--python false cannot run intrabench" in say("run", "-m", "killer", *WORDS, "--python", "false").err
+    assert say("run", "-m", "killer", *WORDS, "--python", "false").err == wording
     assert not Path("started").exists()  # a bare name is not of this folder
 
 
-def test_a_full_disk_is_told_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_by_its_place(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     """As when others fill the shared memory just then."""
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
     monkeypatch.setattr(remote_model, "SHARED_MEMORY", Path("nowhere"))
@@ -126,10 +120,11 @@ def test_a_full_disk_is_told_by_its_place(monkeypatch: pytest.MonkeyPatch) -> No
     resource.setrlimit(resource.RLIMIT_FSIZE, (8192, most[1]))
     try:
         with (
-            pytest.raises(IntraBenchError, match=r"^\. has no room for the 2 MB of a scan that --python shares; free "),
+            pytest.raises(IntraBenchError) as caught,
             remote_model._shared(np.zeros((100, 100, 100), np.int16)),
         ):
             pass
+        assert caught == wording
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, most)
     assert list(Path().iterdir()) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store as cases
@@ -195,14 +196,14 @@ class Broken(Dataset):
 """
 
 
-def test_a_broken_case_is_a_failed_row_and_the_others_go_on() -> None:
+def test_a_broken_case_is_a_failed_row_and_the_others_go_on(wording: SnapshotAssertion) -> None:
     Path("broken.py").write_text(BROKEN)
     rows = run(dataset="broken", plugin=[Path("broken.py")])
     assert rows.select("case", "target", "status", "round").rows() == [
         ("bad", "*", "no_data", 0),
         ("good", "top.1", "ok", 0),
     ]
-    assert rows["error"][0] == "bad.nii.gz is truncated; fetch it again"
+    assert rows["error"][0] == wording
     with pytest.warns(PartialResults, match=r"^left out, for their data could not be read: 1 case of broken \(see"):
         table = intrabench.table()
     assert table["failed"].to_list() == [0]
@@ -244,12 +245,13 @@ def test_masks_are_made_up_for_when_they_were_not_kept() -> None:
     assert export(Path("intrabench-results"), Path("nii")) == (len(first), [], []) == (2, [], [])
 
 
-def test_a_data_set_that_cannot_name_its_cases_is_one_sentence() -> None:
+def test_a_data_set_that_cannot_name_its_cases_is_one_sentence(wording: SnapshotAssertion) -> None:
     Path("nameless.py").write_text(
         BROKEN.replace("broken", "nameless").replace('return ("bad", "bare", "good")', "raise KeyError('list.csv')")
     )
-    with pytest.raises(IntraBenchError, match=r"nameless cannot list its cases \(KeyError: 'list.csv', in line 20 of"):
+    with pytest.raises(IntraBenchError) as caught:
         run(dataset="nameless", plugin=[Path("nameless.py")])
+    assert caught == wording
 
 
 def test_a_single_word_does_in_python() -> None:
@@ -322,14 +324,17 @@ def test_a_folder_that_cannot_be_written_is_told_at_once() -> None:
         run(out="file")
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
+    monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:  # `undo` would take back the folder of this test, too
         patched.setattr(pl.DataFrame, "write_parquet", full)
-        with pytest.raises(IntraBenchError, match=r"No space left on device\); free space"):
+        with pytest.raises(IntraBenchError) as caught:
             run()
+        assert caught == wording
     assert not list(Path("intrabench-results").rglob("*.parquet"))
     assert not list(Path("intrabench-results").rglob("*.tmp"))
     assert len(run()) == 6

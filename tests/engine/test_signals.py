@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.conftest import Said
 from tests.processes import Process, command
@@ -29,11 +30,13 @@ class Asked(Phantom):
 
 
 @pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 15])
-def test_a_run_that_still_plans_has_more_to_do(number: int, say: Callable[..., Said]) -> None:
+def test_a_run_that_still_plans_has_more_to_do(
+    number: int, say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     Path("asked.py").write_text(ASKED.format(number=number))
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", "asked:shape=16x32x32", "--plugin", "asked.py"]
     code, _, told = Process(command, *words).ended()
     assert code == 75, told
-    assert "interrupted; finished sessions are kept, and the same command continues" in told
+    assert told == wording
     again = say(*words)
     assert again.code == 0, again.err

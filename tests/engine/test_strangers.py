@@ -15,6 +15,7 @@ import nibabel as nib
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases.trusted_folders import is_given, note_given
@@ -84,10 +85,12 @@ SERVERS = ("nninteractive_server:url=URL", "URL", "box_fill+nninteractive_server
 
 
 @pytest.mark.parametrize("form", SERVERS)
-def test_no_command_contacts_an_address_that_only_rows_name(say: Say, listener: Listener, form: str) -> None:
+def test_no_command_contacts_an_address_that_only_rows_name(
+    say: Say, listener: Listener, form: str, wording: SnapshotAssertion
+) -> None:
     folder = theirs(model=model_at(listener.url, form))
     said = say("verify", str(folder))
-    assert f"it would contact {listener.url}, which only theirs names; --trust allows that for this call" in said.out
+    assert said.out == wording
     assert said.code == 1
     submit(folder, Path("lab"), By("Lab", "a@lab.example", "CC-BY-4.0"))
     said = say("board", "check", "lab", "--replay", "3")
@@ -145,7 +148,7 @@ def scans(folder: Path) -> str:
 
 @pytest.mark.parametrize("path", ["/private/scans", "private", "./private"])
 def test_no_path_is_opened_that_only_a_record_names(
-    say: Say, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    say: Say, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
 ) -> None:
     opened = list[Path]()
     layout = Folder.layout.func  # type: ignore[attr-defined]
@@ -154,7 +157,7 @@ def test_no_path_is_opened_that_only_a_record_names(
     scans(Path(path))
     theirs({"dataset": [path]}, dataset=Path(path).name)
     (verdict,) = verify(OUT)
-    assert f"it would read {path}, which only theirs names; --trust" in verdict.reason
+    assert verdict.reason == wording
     for words in (("report", "report.html"), ("methods",), ("figures", "drawn"), ("export", "masks", "masks")):
         assert "Traceback" not in say(*words, "--out", "theirs").err
     assert opened == []
@@ -216,12 +219,13 @@ def test_a_given_folder_may_be_called_like_a_change_of_another(tmp_path: Path) -
         ({"model": "hf:repo=None"}, "open the repository None"),
     ],
 )
-def test_all_that_only_rows_name_is_listed(columns: dict[str, str], reached: str) -> None:
+def test_all_that_only_rows_name_is_listed(columns: dict[str, str], reached: str, wording: SnapshotAssertion) -> None:
     columns = {name: BY_HAND if name == "weights" else text for name, text in columns.items()}
     theirs({"weights": "weights.pth", "python": "/some/python"}, **columns)
     (verdict,) = verify(OUT)
     assert verdict.found == "unknown"
-    assert f"{reached}, run /some/python, which only theirs names; --trust" in verdict.reason
+    assert reached in verdict.reason
+    assert verdict.reason == wording
 
 
 @pytest.mark.parametrize(
@@ -240,10 +244,10 @@ def test_sizes_that_somebody_wrote_are_no_work_order(record: dict[str, Any], col
     assert "more than" in verdict.reason
 
 
-def test_a_tower_of_changes_is_refused() -> None:
+def test_a_tower_of_changes_is_refused(wording: SnapshotAssertion) -> None:
     theirs(dataset=SMALL + "+noise" * 5000)
     (verdict,) = verify(OUT)
-    assert "has 5000 changes, expected 20 at most" in verdict.reason
+    assert verdict.reason == wording
 
 
 def test_rows_of_no_run_can_be_played() -> None:
@@ -253,7 +257,7 @@ def test_rows_of_no_run_can_be_played() -> None:
     assert [one.found for one in verify(OUT)] == ["equal"]
 
 
-def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     intrabench.run(model="box_fill", prompter="box_slice+click_slice", dataset=SMALL, rounds=1, out=OUT)
     assert [one.found for one in verify(OUT)] == ["equal"]
     (record,) = OUT.glob("runs/*.json")
@@ -268,7 +272,7 @@ def test_rounds_that_a_record_wants_are_not_played(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "execute", noting)
     (verdict,) = verify(OUT)
     assert played == [2]
-    assert verdict.message.endswith("has 2 rounds in store and 3 in replay")
+    assert verdict.message == wording
 
 
 def test_metrics_without_a_column_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +290,9 @@ def test_metrics_without_a_column_are_not_computed(monkeypatch: pytest.MonkeyPat
     assert played == [[id.partition("@")[0] for id in usual]]
 
 
-def test_a_check_has_a_time_limit_as_a_whole(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_has_a_time_limit_as_a_whole(
+    say: Say, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     intrabench.run(model="box_fill", prompter="box_slice", dataset="phantom:shape=16x32x32,instances=3", out=OUT)
     found = [one.message for one in verify(OUT, timeout_s=1e-9)]
     assert len(found) == 3
@@ -296,4 +302,4 @@ def test_a_check_has_a_time_limit_as_a_whole(say: Say, monkeypatch: pytest.Monke
     assert all(one.endswith("it was not played within 0.05 s (--timeout)") for one in found)
     for words in (("verify", "theirs"), ("board", "check", "theirs")):
         said = say(*words, "--timeout", "nan")
-        assert (said.code, "--timeout nan is not a time limit" in said.err) == (2, True)
+        assert (said.code, said.err) == (2, wording)

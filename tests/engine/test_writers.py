@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.check import check
@@ -101,7 +102,7 @@ def test_what_all_share_cannot_be_written_into_nor_can_its_views() -> None:
     assert mask.voxels == 8
 
 
-def test_check_tells_of_a_model_that_writes() -> None:
+def test_check_tells_of_a_model_that_writes(wording: SnapshotAssertion) -> None:
     found = {finding.name: finding for finding in check(ModelRunner(Writer()))}
     assert SENTENCE in found["prompts"].message
 
@@ -113,7 +114,7 @@ def test_check_tells_of_a_model_that_writes() -> None:
             return super().segment_one(volume, request)
 
     said = {finding.name: (finding.ok, finding.message) for finding in check(ModelRunner(Sly()))}
-    assert said["scan"] == (False, "it changed the scan, which all share; copy the array first, array.copy()")
+    assert said["scan"] == (False, wording)
 
 
 def test_nobody_makes_a_frozen_array_writeable_again() -> None:
@@ -134,11 +135,12 @@ def test_nobody_makes_a_frozen_array_writeable_again() -> None:
     assert not frozen(np.zeros(2, "M8[s]")).flags.writeable  # dates have no buffer
 
 
-def test_a_hidden_voxel_is_no_voxel() -> None:
+def test_a_hidden_voxel_is_no_voxel(wording: SnapshotAssertion) -> None:
     hidden = np.ma.masked_array(np.ones((1, 1, 2)), mask=[[[True, False]]])
     for make in (Mask.of, lambda array: Mask((0, 0, 0), array), lambda array: points(array.reshape(1, 2))):
-        with pytest.raises(ValueError, match=r"hides some of its values .* array\.filled\(0\)"):
+        with pytest.raises(ValueError) as caught:
             make(hidden)  # type: ignore[operator]
+        assert caught == wording
 
 
 def past_numpy(array: np.ndarray) -> None:
@@ -222,14 +224,12 @@ def test_a_model_that_writes_past_numpy_fails_alone(when: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["scan", "target", "voxels"])
-def test_a_prompter_that_writes_past_numpy_fails_alone(what: str) -> None:
+def test_a_prompter_that_writes_past_numpy_fails_alone(what: str, wording: SnapshotAssertion) -> None:
     alone = intrabench.run(**GOOD)
     together = intrabench.run(**{**GOOD, "prompter": [TorchUser(what), "box_slice"]})
     assert others(together) == others(alone)
     mine = together.filter(pl.col("prompter").str.contains("a_eraser"))
-    assert mine.select("status", "dice", "error").unique().rows() == [
-        ("error", 0.0, f"prompter: it or a metric {CHANGED}")
-    ]
+    assert mine.select("status", "dice", "error").unique().rows() == [("error", 0.0, wording)]
 
 
 def test_what_a_prompter_does_to_the_answer_it_sees_changes_no_score() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.fetch import stall, transfer
 from intrabench.fetch.download import DownloadError, at_most, download
@@ -59,22 +60,27 @@ def chunked(body: bytes) -> Answer:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    "options",
     [
-        ({"checksum": CHECKSUM, "size": len(BODY)}, f"the server sent more than {len(BODY)} bytes"),
-        ({"size": len(BODY)}, f"the server sent more than {len(BODY)} bytes"),
-        ({"checksum": CHECKSUM, "most": 3_000_000}, "the server sent more than 3 MB"),
+        {"checksum": CHECKSUM, "size": len(BODY)},
+        {"size": len(BODY)},
+        {"checksum": CHECKSUM, "most": 3_000_000},
     ],
     ids=["size and checksum", "size", "about"],
 )
 @pytest.mark.parametrize("send", [endless, lambda _: chunked(BODY * ENDLESS)], ids=["endless", "chunked"])
 def test_no_more_is_written_than_was_published(
-    server: Server, tmp_path: Path, options: dict[str, object], told: str, send: Callable[[list[int]], Answer]
+    server: Server,
+    tmp_path: Path,
+    options: dict[str, object],
+    send: Callable[[list[int]], Answer],
+    wording: SnapshotAssertion,
 ) -> None:
     written: list[int] = []
     server.answers = [send([])]
-    with pytest.raises(DownloadError, match=told):
+    with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "f" / "a", progress=lambda done, _: written.append(done), **options)  # type: ignore[arg-type]
+    assert caught == wording
     most = options.get("size", options.get("most"))
     assert isinstance(most, int)
     assert max(written) <= most
@@ -93,11 +99,14 @@ def test_a_body_is_read_as_far_as_its_length_says(server: Server, tmp_path: Path
 
 
 @pytest.mark.parametrize(("about", "most"), [(0.0, transfer.LARGEST), (3.0, 7_000_000)])
-def test_a_file_of_about_a_size_may_have_twice_as_much(server: Server, tmp_path: Path, about: float, most: int) -> None:
+def test_a_file_of_about_a_size_may_have_twice_as_much(
+    server: Server, tmp_path: Path, about: float, most: int, wording: SnapshotAssertion
+) -> None:
     assert at_most(about) == most
     server.answers = [answer(200, b"", claimed=most + 1)]
-    with pytest.raises(DownloadError, match=rf"offers {most // 10**6} MB, but it should have at most {most // 10**6}"):
+    with pytest.raises(DownloadError) as caught:
         RemoteFile("a.zip", (server.url,), about_mb=about).fetch(tmp_path / "f")
+    assert caught == wording
     assert not (tmp_path / "f" / "a.zip.part").exists()
 
 
@@ -109,10 +118,11 @@ def test_the_body_of_a_redirection_is_not_read(server: Server, tmp_path: Path) -
     assert len(sent) < ENDLESS
 
 
-def test_redirections_in_a_circle_end(server: Server, tmp_path: Path) -> None:
+def test_redirections_in_a_circle_end(server: Server, tmp_path: Path, wording: SnapshotAssertion) -> None:
     server.answers = [answer(302, b"", Location="/file.bin")]
-    with pytest.raises(DownloadError, match="the server redirects more than 20 times: put a into"):
+    with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "a", checksum=CHECKSUM)
+    assert caught == wording
     assert len(server.requests) == 21
 
 
@@ -139,19 +149,21 @@ def test_a_part_of_unknown_size_is_not_the_whole(server: Server, tmp_path: Path)
     assert download(server.url, tmp_path / "a").read_bytes() == BODY
 
 
-def test_a_range_that_goes_on_for_ever_is_cut(server: Server, tmp_path: Path) -> None:
+def test_a_range_that_goes_on_for_ever_is_cut(server: Server, tmp_path: Path, wording: SnapshotAssertion) -> None:
     rest = f"bytes 1000-{len(BODY) - 1}/{len(BODY)}"
     server.answers = [answer(200, BODY[:1000], claimed=len(BODY)), endless([], 206, Content_Range=rest)]
-    with pytest.raises(DownloadError, match=f"the server sent more than {len(BODY)} bytes"):
+    with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "f" / "a", checksum=CHECKSUM)
+    assert caught == wording
     assert list((tmp_path / "f").iterdir()) == []
 
 
-def test_what_is_packed_once_more_is_refused(server: Server, tmp_path: Path) -> None:
+def test_what_is_packed_once_more_is_refused(server: Server, tmp_path: Path, wording: SnapshotAssertion) -> None:
     packed = gzip.compress(BODY)
     server.answers = [answer(200, packed, Content_Encoding="gzip")]
-    with pytest.raises(DownloadError, match="could not be downloaded, the server sent it compressed: put a into"):
+    with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "f" / "a")
+    assert caught == wording
     assert list((tmp_path / "f").iterdir()) == []
     # but some servers only say so, of files that are archives themselves
     assert download(server.url, tmp_path / "a.nii.gz").read_bytes() == packed
@@ -167,14 +179,20 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize("where", BEGINNINGS)
 def test_a_drip_is_given_up(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float], where: str
+    server: Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pauses: list[float],
+    where: str,
+    wording: SnapshotAssertion,
 ) -> None:
     monkeypatch.setattr(stall, "PATIENCE", 0.05)  # of each of four tries
     over = threading.Event()
     server.answers = [dripping(BEGINNINGS[where], over)]
     try:
-        with pytest.raises(DownloadError, match=r"the server sent less than 1000 bytes per second: run again, or put"):
+        with pytest.raises(DownloadError) as caught:
             download(server.url, tmp_path / "a", checksum=CHECKSUM)
+        assert caught == wording
     finally:
         over.set()
     assert pauses == [1.0, 2.0, 4.0]
@@ -223,10 +241,11 @@ def test_after_a_drip_it_goes_on(server: Server, tmp_path: Path, monkeypatch: py
     assert server.requests[1]["Range"] == "bytes=100000-"
 
 
-def test_a_file_at_its_source_is_not_copied_beyond_its_size(tmp_path: Path) -> None:
+def test_a_file_at_its_source_is_not_copied_beyond_its_size(tmp_path: Path, wording: SnapshotAssertion) -> None:
     (tmp_path / "source").write_bytes(BODY)
-    with pytest.raises(DownloadError, match=f"a has {len(BODY)} bytes at its source, more than the published file"):
+    with pytest.raises(DownloadError) as caught:
         download(str(tmp_path / "source"), tmp_path / "f" / "a", size=1000)
+    assert caught == wording
     assert list((tmp_path / "f").iterdir()) == []
 
 
@@ -237,32 +256,34 @@ def entries(count: int, size: int = 10, same: bool = False) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("page", "told"),
+    "page",
     [
-        (entries(3), "lists 6 or more files, but 5 were published"),  # page after page
-        (entries(0), "lists 0 files, but 5 were published"),
-        (entries(5, 10**12).replace(b"true", b"false"), "lists 5000000 MB, but 2 MB were published"),
-        (entries(5, same=True).replace(b"true", b"false"), "lists 1 files, but 5 were published"),
+        entries(3),  # page after page
+        entries(0),
+        entries(5, 10**12).replace(b"true", b"false"),
+        entries(5, same=True).replace(b"true", b"false"),
     ],
     ids=["endless", "empty", "huge", "twice"],
 )
 def test_lists_of_a_bucket_end(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: bytes, told: str
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: bytes, wording: SnapshotAssertion
 ) -> None:
     monkeypatch.setattr("intrabench.fetch.places.HOSTS", {"idc": server.root})
     if b"n0" in page and b"true" in page:
         server.answers = [answer(200, page), answer(200, page.replace(b"u/n", b"u/m"))]
     else:
         server.answers = [answer(200, page)]
-    with pytest.raises(DownloadError, match=told):
+    with pytest.raises(DownloadError) as caught:
         IdcSeries("1.2", "u", "CT", 5, 2.0).fetch(tmp_path)
+    assert caught == wording
     assert len(server.requests) <= 2
 
 
 def test_a_list_of_a_bucket_that_never_ends_is_cut(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
 ) -> None:
     monkeypatch.setattr("intrabench.fetch.places.HOSTS", {"idc": server.root})
     server.answers = [endless([])]
-    with pytest.raises(DownloadError, match="the server sent more than 16 MB for the list of files"):
+    with pytest.raises(DownloadError) as caught:
         IdcSeries("1.2", "u", "CT", 5, 2.0).fetch(tmp_path)
+    assert caught == wording

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.checksum import checksum_of
@@ -124,76 +125,70 @@ def test_503_is_asked_again_when_the_server_says_so(
     assert (tmp_path / "file.bin").read_bytes() == BODY
 
 
-def test_tries_are_bounded_and_the_part_stays(server: Server, tmp_path: Path, pauses: list[float]) -> None:
+def test_tries_are_bounded_and_the_part_stays(
+    server: Server, tmp_path: Path, pauses: list[float], wording: SnapshotAssertion
+) -> None:
     (tmp_path / "file.bin.part").write_bytes(BODY[:1000])
     server.answers = [answer(503, b"")]
     with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "file.bin", checksum=CHECKSUM)
-    assert str(caught.value) == (
-        f"file.bin could not be downloaded, the server answered HTTP 503: run again, or put file.bin into {tmp_path}."
-    )
+    assert str(caught.value) == wording
     assert len(server.requests) == 4
     assert pauses == [1.0, 2.0, 4.0]
     assert (tmp_path / "file.bin.part").read_bytes() == BODY[:1000]
 
 
-def test_404_is_final(server: Server, tmp_path: Path) -> None:
+def test_404_is_final(server: Server, tmp_path: Path, wording: SnapshotAssertion) -> None:
     server.answers = [answer(404, b"")]
-    with pytest.raises(DownloadError, match=r"^file\.bin could not be downloaded, the server answered HTTP 404: put "):
+    with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "file.bin", checksum=CHECKSUM)
+    assert caught == wording
     assert len(server.requests) == 1
 
 
-def test_a_wrong_sha256_leaves_nothing_behind(server: Server, tmp_path: Path) -> None:
+def test_a_wrong_sha256_leaves_nothing_behind(server: Server, tmp_path: Path, wording: SnapshotAssertion) -> None:
     server.answers = [answer(body=b"a page of a captive portal")]
-    found = hashlib.sha256(b"a page of a captive portal").hexdigest()
+    hashlib.sha256(b"a page of a captive portal").hexdigest()
     with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "data" / "file.bin", checksum=CHECKSUM)
-    assert str(caught.value) == (
-        f"file.bin arrived with sha256 {found}, expected {SHA256}, so it was deleted: "
-        f"run again, or put file.bin into {tmp_path / 'data'}."
-    )
+    assert str(caught.value) == wording
     assert list((tmp_path / "data").iterdir()) == []
 
 
-def test_an_unreachable_host_is_not_named(tmp_path: Path) -> None:
+def test_an_unreachable_host_is_not_named(tmp_path: Path, wording: SnapshotAssertion) -> None:
     with pytest.raises(DownloadError) as caught:
         download("http://user:secret@127.0.0.1:9/file.bin", tmp_path / "file.bin", checksum=CHECKSUM)
-    assert str(caught.value) == (
-        "file.bin could not be downloaded, the server could not be reached: "
-        f"run again, or put file.bin into {tmp_path}."
-    )
+    assert str(caught.value) == wording
     assert caught.value.__cause__ is None
 
 
-def test_the_disk_is_asked_first(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_disk_is_asked_first(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 2_000_000))
     with pytest.raises(DownloadError) as caught:
         download(server.url, tmp_path / "file.bin", checksum=CHECKSUM, size=5_000_000)
-    assert str(caught.value) == (
-        f"file.bin needs 5.0 MB more in {tmp_path}, which has 2.0 MB left: "
-        "free some space or choose another folder, then run again."
-    )
+    assert str(caught.value) == wording
     assert server.requests == []
 
 
-def test_a_folder_that_cannot_be_made(server: Server, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made(server: Server, tmp_path: Path, wording: SnapshotAssertion) -> None:
     (tmp_path / "occupied").write_text("a file")
     target = tmp_path / "occupied" / "file.bin"
     with pytest.raises(IntraBenchError) as caught:
         download(server.url, target, checksum=CHECKSUM)
-    assert str(caught.value) == f"{target} cannot be written (File exists): choose a writable folder."
+    assert str(caught.value) == wording
 
 
 @pytest.mark.parametrize(
-    ("number", "sentence"),
+    "number",
     [
-        (errno.EROFS, "(Read-only file system): choose a writable folder."),
-        (errno.ENOSPC, " because the disk is full: free some space, then run again."),
+        errno.EROFS,
+        errno.ENOSPC,
     ],
 )
 def test_a_disk_that_takes_no_more(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, sentence: str
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, wording: SnapshotAssertion
 ) -> None:
     real_open = Path.open
 
@@ -207,7 +202,7 @@ def test_a_disk_that_takes_no_more(
     with pytest.raises(IntraBenchError) as caught:
         download(server.url, tmp_path / "file.bin", checksum=CHECKSUM)
     assert str(caught.value).startswith(f"{tmp_path / 'file.bin'} cannot be written")
-    assert str(caught.value).endswith(sentence)
+    assert str(caught.value) == wording
     assert len(server.requests) == 1
 
 
@@ -226,7 +221,7 @@ def test_files_are_copied_and_checked(tmp_path: Path, as_url: bool) -> None:
     assert seen == [(len(BODY), len(BODY))]
 
 
-def test_a_file_that_is_gone(tmp_path: Path) -> None:
+def test_a_file_that_is_gone(tmp_path: Path, wording: SnapshotAssertion) -> None:
     with pytest.raises(DownloadError) as caught:
         download((tmp_path / "gone.bin").as_uri(), tmp_path / "file.bin", checksum=CHECKSUM)
-    assert str(caught.value) == f"file.bin no longer exists at its source: put file.bin into {tmp_path}."
+    assert str(caught.value) == wording

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.fetch import places
 from intrabench.fetch.download import DownloadError
@@ -87,12 +88,14 @@ def test_the_mirror_steps_in(server: Server, tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in SERIES.paths(tmp_path)} == FILES
 
 
-def test_what_arrived_before_a_failure_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
+def test_what_arrived_before_a_failure_is_not_fetched_again(
+    server: Server, tmp_path: Path, wording: SnapshotAssertion
+) -> None:
     offer(server)
     del server.pages[f"/aws/{UUID}/image-4.dcm"]
     with pytest.raises(DownloadError) as caught:
         SERIES.fetch(tmp_path)
-    assert str(caught.value).startswith("CT series ....4.5.6.7.8.9 could not be downloaded, image-4.dcm could not be")
+    assert str(caught.value) == wording
     assert not (tmp_path / "idc" / UUID).exists()
     offer(server)
     server.paths.clear()
@@ -108,19 +111,19 @@ def test_a_file_that_is_not_what_the_bucket_lists(server: Server, tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("page", "told"),
+    "page",
     [
-        (listing({}), "the bucket lists 0 files, but 5 were published"),
-        (listing(FILES, prefix="../.."), "which is not a DICOM file of the series"),
-        (listing({"../../etc.dcm": b"1"}), "which is not a DICOM file of the series"),
-        (b"<html>", "the bucket sent no list of files"),
+        listing({}),
+        listing(FILES, prefix="../.."),
+        listing({"../../etc.dcm": b"1"}),
+        b"<html>",
     ],
 )
-def test_lists_that_are_not_the_series(server: Server, tmp_path: Path, page: bytes, told: str) -> None:
+def test_lists_that_are_not_the_series(server: Server, tmp_path: Path, page: bytes, wording: SnapshotAssertion) -> None:
     server.answers = [answer(body=page)]
     with pytest.raises(DownloadError) as caught:
         SERIES.fetch(tmp_path)
-    assert told in str(caught.value)
+    assert str(caught.value) == wording
     assert not (tmp_path / "idc" / UUID).exists()
 
 
@@ -133,7 +136,7 @@ def test_a_busy_bucket_is_asked_again(server: Server, tmp_path: Path, pauses: li
     assert pauses == [1.0]
 
 
-def test_damage_is_found(server: Server, tmp_path: Path) -> None:
+def test_damage_is_found(server: Server, tmp_path: Path, wording: SnapshotAssertion) -> None:
     offer(server)
     folder = SERIES.fetch(tmp_path)
     (folder / "image-0.dcm").write_bytes(b"y" * 5000)
@@ -143,6 +146,4 @@ def test_damage_is_found(server: Server, tmp_path: Path) -> None:
         str(folder / "image-2.dcm"),
     ]
     (folder / "objects.json").write_text("{")
-    assert SERIES.problems(tmp_path) == [
-        f"{folder / 'objects.json'} is damaged; delete the folder {folder} and download it again"
-    ]
+    assert SERIES.problems(tmp_path) == wording

@@ -6,6 +6,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.fetch.archive import open_members
 from intrabench.fetch.download import DownloadError
@@ -26,11 +27,12 @@ def test_only_the_named_members_are_taken(tmp_path: Path, filename: str, pack: o
 
 
 @pytest.mark.parametrize("name", ["../escaped.txt", "a/../../escaped.txt", "/escaped.txt", "..\\escaped.txt", ""])
-def test_no_member_leaves_its_folder(tmp_path: Path, name: str) -> None:
+def test_no_member_leaves_its_folder(tmp_path: Path, name: str, wording: SnapshotAssertion) -> None:
     archive = tmp_path / SDIST
     archive.write_bytes(sdist(**{name: "escaped"}))
-    with pytest.raises(DownloadError, match=r"would be written outside .*: name a member inside the archive\.$"):
+    with pytest.raises(DownloadError) as caught:
         open_members(archive, [name], tmp_path / "out")
+    assert caught == wording
     assert not (tmp_path / "out").exists()
     assert list(tmp_path.rglob("*escaped.txt")) == []
     assert not Path("/escaped.txt").exists()
@@ -49,20 +51,18 @@ def test_links_in_an_archive_are_not_followed(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_member_is_named(tmp_path: Path) -> None:
+def test_a_missing_member_is_named(tmp_path: Path, wording: SnapshotAssertion) -> None:
     archive = tmp_path / WHEEL
     archive.write_bytes(wheel())
     with pytest.raises(DownloadError) as caught:
         open_members(archive, ["some_data/liver.txt"], tmp_path / "out")
-    assert str(caught.value) == (
-        f"{archive} has no some_data/liver.txt: it is not the expected file; delete it and run again."
-    )
+    assert str(caught.value) == wording
 
 
-def test_a_missing_archive_is_named(tmp_path: Path) -> None:
+def test_a_missing_archive_is_named(tmp_path: Path, wording: SnapshotAssertion) -> None:
     with pytest.raises(DownloadError) as caught:
         open_members(tmp_path / WHEEL, ["a.txt"], tmp_path / "out")
-    assert str(caught.value) == f"{tmp_path / WHEEL} does not exist: download it, or put {WHEEL} into {tmp_path}."
+    assert str(caught.value) == wording
 
 
 @pytest.mark.parametrize("filename", [WHEEL, SDIST])
@@ -71,10 +71,12 @@ def test_a_missing_archive_is_named(tmp_path: Path) -> None:
     [b"no archive", sdist(**{"a.txt": "text " * 999})[:60], wheel()[:-9]],
     ids=["no archive", "half a source archive", "half a wheel"],  # their bytes hold the time
 )
-def test_a_damaged_archive_leaves_no_half_member(tmp_path: Path, filename: str, body: bytes) -> None:
+def test_a_damaged_archive_leaves_no_half_member(
+    tmp_path: Path, filename: str, body: bytes, wording: SnapshotAssertion
+) -> None:
     archive = tmp_path / filename
     archive.write_bytes(body)
     with pytest.raises(DownloadError) as caught:
         open_members(archive, ["a.txt"], tmp_path / "out")
-    assert str(caught.value) == f"{archive} is damaged: delete it and run again to download it again."
+    assert str(caught.value) == wording
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []

@@ -18,6 +18,7 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert.dicom_pixels import assembled
 from intrabench.errors import IntraBenchError
@@ -103,7 +104,7 @@ def long_extension() -> bytes:
     return gzip.compress(nifti((10, 10, 10), extensions=160 << 20))
 
 
-def test_a_header_that_lies_costs_no_memory(tmp_path: Path, long_extension: bytes) -> None:
+def test_a_header_that_lies_costs_no_memory(tmp_path: Path, long_extension: bytes, wording: SnapshotAssertion) -> None:
     files = {**LIES, "extensions.nii.gz": long_extension}
     for name, content in files.items():
         Path(name).write_bytes(content)
@@ -118,11 +119,9 @@ def test_a_header_that_lies_costs_no_memory(tmp_path: Path, long_extension: byte
         assert sentence.startswith(f"{name} cannot be read: "), sentence
         assert int(megabytes) < 100, name
     told = dict(zip(files, said[::2], strict=True))
-    assert told["raw.nrrd"] == (
-        f"raw.nrrd cannot be read: its header announces 4.0 GB, which its {len(LIES['raw.nrrd'])} bytes cannot hold; "
-        "it is truncated or damaged: fetch or export it again"
-    )
-    assert "it names /dev/zero, expected a file beside it" in told["device.nhdr"]
+    assert f"its {len(LIES['raw.nrrd'])} bytes" in told["raw.nrrd"]
+    assert told["raw.nrrd"] == wording
+    assert told["device.nhdr"] == wording
 
 
 @pytest.mark.parametrize("name", ["a.nii.gz", "a.nii", "a.nrrd", "raw.nrrd", "a.mha", "raw.mha", "a.nhdr", "a.mhd"])
@@ -176,11 +175,12 @@ PACKED = zlib.compress(NUMBERS.tobytes())
     ],
     ids=["damaged", "no checksum", "half", "short", "long", "empty"],
 )
-def test_a_metaimage_whose_voxels_are_damaged_is_refused(content: bytes) -> None:
+def test_a_metaimage_whose_voxels_are_damaged_is_refused(content: bytes, wording: SnapshotAssertion) -> None:
     """SimpleITK says so on the terminal only, and gives whatever is in memory."""
     Path("a.mha").write_bytes(mha("10 10 10", content))
-    with pytest.raises(IntraBenchError, match=r"a\.mha cannot be read: its 0\.002 MB of voxels are truncated or"):
+    with pytest.raises(IntraBenchError) as caught:
         read_grid_array(Path("a.mha"))
+    assert caught == wording
 
 
 def test_a_metaimage_that_is_whole_is_read() -> None:
@@ -226,21 +226,22 @@ def npz(content: bytes, packed: int = zipfile.ZIP_DEFLATED, size: int | None = N
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    "make",
     [
-        (lambda: npz(npy((30000, 30000, 30000))), "announces 54000.0 GB, which its 1000 bytes cannot hold"),
-        (lambda: npz(npy((501,))), "cannot hold"),
-        (lambda: npz(npy((500,)), size=HUGE), "announces 4.0 GB, which its"),
-        (lambda: npz(npy((500,)), zipfile.ZIP_LZMA), "packed in another way"),
-        (lambda: npz(npy((500,)), zipfile.ZIP_BZIP2), "packed in another way"),
-        (lambda: npz(npy((-1, 500))), "the shape"),
-        (lambda: npz(b"\x93NUMPY\2\0" + struct.pack("<I", 1 << 28) + bytes(1 << 22)), "EOF"),
+        lambda: npz(npy((30000, 30000, 30000))),
+        lambda: npz(npy((501,))),
+        lambda: npz(npy((500,)), size=HUGE),
+        lambda: npz(npy((500,)), zipfile.ZIP_LZMA),
+        lambda: npz(npy((500,)), zipfile.ZIP_BZIP2),
+        lambda: npz(npy((-1, 500))),
+        lambda: npz(b"\x93NUMPY\2\0" + struct.pack("<I", 1 << 28) + bytes(1 << 22)),
     ],
     ids=["shape", "one too many", "member", "lzma", "bzip2", "negative", "header"],
 )
-def test_arrays_that_lie(make: Callable[[], Path], told: str) -> None:
-    with Arrays(make()) as arrays, pytest.raises((IntraBenchError, ValueError), match=told):
+def test_arrays_that_lie(make: Callable[[], Path], wording: SnapshotAssertion) -> None:
+    with Arrays(make()) as arrays, pytest.raises((IntraBenchError, ValueError)) as caught:
         arrays["imgs"]
+    assert caught == wording
 
 
 def test_arrays_that_are_true() -> None:
@@ -288,9 +289,10 @@ def test_the_box_of_what_is_not_zero(shape: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(10**4, 10**4, 10**3), (2, 2, 2), (-2, -2, 2), (0, 2, 2)])
-def test_a_mask_has_the_bits_of_its_box(shape: tuple[int, int, int]) -> None:
-    with pytest.raises(ValueError, match=r"a mask of shape .* has 2 bytes"):
+def test_a_mask_has_the_bits_of_its_box(shape: tuple[int, int, int], wording: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as caught:
         Mask.unpack((0, 0, 0), shape, np.zeros(2, np.uint8))
+    assert caught == wording
 
 
 def test_names_in_a_tar_file_are_short(tmp_path: Path) -> None:
@@ -306,24 +308,26 @@ def test_names_in_a_tar_file_are_short(tmp_path: Path) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
 
 
-def test_a_checkpoint_that_unpacks_is_refused() -> None:
+def test_a_checkpoint_that_unpacks_is_refused(wording: SnapshotAssertion) -> None:
     torch = pytest.importorskip("torch")
     torch.save({"a": torch.zeros(10**6)}, "whole.pt")
     with zipfile.ZipFile("whole.pt") as whole, zipfile.ZipFile("packed.pt", "w", zipfile.ZIP_DEFLATED) as packed:
         for info in whole.infolist():
             packed.writestr(info.filename, whole.read(info))
     assert read(Path("whole.pt"))["a"].shape == (10**6,)
-    with pytest.raises(
-        IntraBenchError, match=r"packed\.pt cannot be read: its header announces 4.* MB, which its \d+ "
-    ):
+    with pytest.raises(IntraBenchError) as caught:
         read(Path("packed.pt"))
+    assert str(caught.value).replace(str(Path("packed.pt").stat().st_size), "SIZE") == wording
 
 
-def test_what_the_machine_has_no_memory_for_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_machine_has_no_memory_for_is_told(
+    monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     monkeypatch.setattr(os, "sysconf", lambda _: 1000)  # a megabyte
     headers.believe(Path("a"), 500_000, 500_000, packed=False)
     with pytest.raises(IntraBenchError) as caught:
         headers.believe(Path("a"), 500_001, 500_001, packed=False)
-    assert str(caught.value) == ("a needs 1 MB of memory, and this machine has 1 MB: crop it, or use a larger one")
-    with pytest.raises(IntraBenchError, match=r"a series of 300 slices of 65535 x 65535 pixels needs 5153.8 GB of mem"):
+    assert str(caught.value) == wording
+    with pytest.raises(IntraBenchError) as caught:
         assembled([lambda: np.zeros((1, 1))] * 300, (65535, 65535))
+    assert caught == wording

@@ -21,6 +21,7 @@ import filelock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.files import locks
 from intrabench.files.atomic import CannotWrite
@@ -192,11 +193,15 @@ def test_a_process_that_slept_too_long_loses_the_lock_and_does_not_disturb_its_s
 
 
 @pytest.mark.parametrize("behind", [0, 3600, -3600])
-def test_a_holder_on_a_machine_with_another_clock_keeps_its_lock_while_it_lives(clock: Clock, behind: int) -> None:
+def test_a_holder_on_a_machine_with_another_clock_keeps_its_lock_while_it_lives(
+    clock: Clock, behind: int, wording: SnapshotAssertion
+) -> None:
     with holder("elsewhere", 0.3, behind) as other:
         for _ in range(4):
-            with pytest.raises(Busy, match=rf"process {other.process.pid} on elsewhere, which holds a\.lock"):
+            with pytest.raises(Busy) as caught:
                 locked(LOCK).__enter__()
+            assert f"process {other.process.pid} on" in str(caught.value)
+            assert str(caught.value).replace(str(other.process.pid), "PID") == wording
             seen = LOCK.stat().st_mtime_ns
             while LOCK.stat().st_mtime_ns == seen:
                 pass
@@ -276,13 +281,16 @@ def test_what_can_be_no_lock_is_named(kind: str) -> None:
     assert kind != "link" or (path.is_symlink() and Path("precious").read_text() == "kept")
 
 
-def test_a_full_disk_is_named_and_no_half_of_a_lock_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named_and_no_half_of_a_lock_stays(
+    monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     def full(handle: int, content: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "write", full)
-    with pytest.raises(CannotWrite, match=r"^a\.lock cannot be written because the disk is full: free some space"):
+    with pytest.raises(CannotWrite) as caught:
         locked(LOCK).__enter__()
+    assert caught == wording
     assert list(Path().iterdir()) == []
 
 
@@ -313,14 +321,16 @@ def test_a_lock_is_given_back_when_the_work_fails() -> None:
     assert list(Path().iterdir()) == []
 
 
-def test_who_waits_says_once_for_whom_and_looks_once_a_second(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+def test_who_waits_says_once_for_whom_and_looks_once_a_second(
+    clock: Clock, caplog: pytest.LogCaptureFixture, wording: SnapshotAssertion
+) -> None:
     before = b"filelock/2\npid=12\nhost=elsewhere?pidns-f\nmode=lease\ntoken=a\nduration=30.0\n"
     LOCK.write_bytes(before)
     with locked(LOCK, wait=True) as lock:
         assert lock.attempts == 0
     assert SILENCE <= sum(clock.slept) < SILENCE + 1
     assert set(clock.slept[6:]) == {1.0}
-    assert caplog.messages == ["waiting for process 12 on elsewhere, which holds a.lock"]
+    assert caplog.messages == wording
 
 
 def test_who_waits_goes_on_when_the_lock_is_given_back_and_ends_by_ctrl_c(clock: Clock) -> None:

@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.lookup import metric, of_protocol
@@ -41,22 +42,20 @@ def test_scores_lie_within_the_bounds_of_their_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    "text",
     [
-        ("dcie", "there is no metric 'dcie', did you mean 'dice'"),
-        ("hd95_m", "there is no metric 'hd95_m', did you mean 'hd95'"),
-        ("dice@2", "there is no metric 'dice@2'; this version of intrabench has dice@1"),
-        ("nsd_2mm:tolerance_mm=1", "there is no metric 'nsd_2mm:tolerance_mm=1', did you mean 'nsd'"),
-        (
-            "nsd:tolerance_mm=-1",
-            "tolerance_mm=-1 does not fit; tolerance_mm takes a number from 0 to 10000",
-        ),
-        ("lesion_f1:connectivity=8", "connectivity=8 is unknown; give 6, 18 or 26"),
+        "dcie",
+        "hd95_m",
+        "dice@2",
+        "nsd_2mm:tolerance_mm=1",
+        "nsd:tolerance_mm=-1",
+        "lesion_f1:connectivity=8",
     ],
 )
-def test_what_is_unknown(text: str, told: str) -> None:
-    with pytest.raises(IntraBenchError, match=told):
+def test_what_is_unknown(text: str, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         metric(text)
+    assert caught == wording
 
 
 def test_built_in_columns_need_no_file_of_the_user() -> None:

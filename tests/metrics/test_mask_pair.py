@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Mask, box_slices
 from intrabench.metrics import mask_pair
@@ -97,7 +98,7 @@ def test_built_in_metrics_use_what_they_say(name: str, ball: np.ndarray, monkeyp
     assert chosen.needs == (needs or {"mask"})
 
 
-def test_the_spacing_of_x_and_z_exchanged() -> None:
+def test_the_spacing_of_x_and_z_exchanged(wording: SnapshotAssertion) -> None:
     """As of the same masks in a scan that really has it, and kept for all answers to a target."""
     rng = np.random.default_rng(3)
     truth, answers = rng.random((6, 7, 8)) < 0.5, [rng.random((6, 7, 8)) < 0.5 for _ in range(2)]
@@ -109,4 +110,4 @@ def test_the_spacing_of_x_and_z_exchanged() -> None:
         assert swapped.measure(MaskPair(target, answer)) == expected
         assert usual.measure(MaskPair(target, answer)) != expected
     assert MaskPair(target, Mask.of(answers[0])).swapped.target is MaskPair(target, Mask.empty()).swapped.target
-    assert metric("nsd:spacing=xyz@1").head == "NSD, 2 mm, spacing as xyz"
+    assert metric("nsd:spacing=xyz@1").head == wording

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Mask
 from intrabench.metrics import lookup
@@ -101,7 +102,7 @@ class Peeking(MeanIntensity):
     needs = frozenset({"mask"})
 
 
-def test_the_image_is_there_for_metrics_that_need_it(ball: np.ndarray) -> None:
+def test_the_image_is_there_for_metrics_that_need_it(ball: np.ndarray, wording: SnapshotAssertion) -> None:
     voxels = np.arange(ball.size, dtype=np.float32).reshape(ball.shape)
     image = Volume.from_canonical(voxels)
     answer = np.roll(ball, 3, axis=2)
@@ -111,7 +112,7 @@ def test_the_image_is_there_for_metrics_that_need_it(ball: np.ndarray) -> None:
     secret = score(make_target(ball), Mask.of(answer), [Peeking()], image)
     assert secret.columns["peeking"] is None
     (problem,) = secret.problems.values()
-    assert problem.startswith("ValueError: there is no image; a metric that uses it must have needs = ")
+    assert problem == wording
 
 
 @dataclass(frozen=True)
@@ -126,20 +127,22 @@ class Odd(Metric):
 
 
 @pytest.mark.parametrize(
-    ("returned", "problem"),
+    "returned",
     [
-        (KeyError("x"), "KeyError: 'x'"),
-        ("0.5", "TypeError: measure returned str, expected a number, or None if there is no value"),
-        ([0.5], "TypeError: measure returned list, expected a number, or None if there is no value"),
-        (float("nan"), "ValueError: measure returned NaN; return None if there is no value"),
+        KeyError("x"),
+        "0.5",
+        [0.5],
+        float("nan"),
     ],
 )
-def test_a_metric_that_fails_has_no_value_and_harms_no_other(ball: np.ndarray, returned: object, problem: str) -> None:
+def test_a_metric_that_fails_has_no_value_and_harms_no_other(
+    ball: np.ndarray, returned: object, wording: SnapshotAssertion
+) -> None:
     odd = Odd(returned)
     found = score(make_target(ball), Mask.of(ball), [odd, lookup.metric("nsd")])
     assert found.columns[odd.column] is None
     assert found.columns["nsd_2mm"] == 1.0
-    assert found.problems == {odd.column: problem}
+    assert found.problems == {odd.column: wording}
 
 
 @pytest.mark.parametrize(("returned", "expected"), [(np.float32(0.5), 0.5), (2, 2.0), (True, 1.0), (None, None)])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
@@ -169,9 +170,10 @@ def test_slices_are_encoded_once_for_all_sessions(folder: Path) -> None:
     assert np.array_equal(together[0].update.array, alone.update.array)
 
 
-def test_families_without_a_video_network_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(IntraBenchError, match="model_type sam, and hf_video takes sam2, sam2_video"):
+def test_families_without_a_video_network_are_refused(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         opened(described(tmp_path / "sam", "sam")).check_runnable()
+    assert caught == wording
 
 
 def small_sam2(folder: Path, side: int) -> tuple[Any, HFVideo]:

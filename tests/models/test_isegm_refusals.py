@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
@@ -27,7 +28,7 @@ class Evil:
         return Path.touch, (self.file,)
 
 
-def test_nothing_is_unpickled_or_imported_without_trust(tmp_path: Path) -> None:
+def test_nothing_is_unpickled_or_imported_without_trust(tmp_path: Path, wording: SnapshotAssertion) -> None:
     import torch
 
     repo, left, imported = ritm(tmp_path / "repo"), tmp_path / "unpickled", tmp_path / "imported"
@@ -37,8 +38,9 @@ def test_nothing_is_unpickled_or_imported_without_trust(tmp_path: Path) -> None:
     torch.save({"config": Evil(left), "state_dict": {}}, file)
     model = Isegm(repo=str(repo), checkpoint=str(file))
     for refuses in (model.check_runnable, model.load, lambda: model.open(photo())):
-        with pytest.raises(IntraBenchError, match=r"evil.pth is a pickle, .* if you trust both, add trust=true"):
+        with pytest.raises(IntraBenchError) as caught:
             refuses()
+        assert caught == wording
     trusted = replace(model, trust=True)
     trusted.check_runnable()
     assert trusted.version.startswith("1/")
@@ -54,38 +56,29 @@ def broken(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    "spec",
     [
-        ("isegm", "isegm: repo=PATH is missing; give the clone of a repository such as RITM"),
-        ("isegm:repo=nowhere", "isegm: repo=nowhere is no folder; give the clone"),
-        ("isegm:repo=empty", r"isegm: empty has no package isegm \(isegm/inference/utils.py is missing\); give"),
-        ("isegm:repo=repo", "isegm: checkpoint=PATH is missing; give one that"),
-        ("isegm:repo=repo,checkpoint=no.pth", "isegm: checkpoint=no.pth is no file; give one that"),
-        ("isegm:repo=repo,checkpoint=good.pth", "add trust=true"),
-        (
-            "isegm:repo=repo,checkpoint=text.pth,trust=true",
-            "text.pth cannot be read as a checkpoint .*download it again",
-        ),
-        ("isegm:repo=repo,checkpoint=backbone.pth,trust=true", "backbone.pth holds no config and state_dict, which"),
-        ("isegm:repo=repo,checkpoint=other.pth,trust=true", r"other.pth does not fit .*no attribute 'HRNet'\); give"),
-        ("isegm:repo=repo,checkpoint=module.pth,trust=true", "module.pth does not fit .*isegm.model.is_hrnet"),
-        (
-            "isegm:repo=repo,checkpoint=few.pth,trust=true",
-            "few.pth does not fit .*1 weights are missing, such as inner",
-        ),
-        ("isegm:repo=repo,checkpoint=good.pth,trust=true,mode=CDNet", "does not know mode=CDNet; omit it, or"),
-        ("isegm:repo=repo,checkpoint=good.pth,trust=true,infer_size=256", "does not know infer_size; omit it"),
-        ("isegm:repo=repo,checkpoint=good.pth,trust=true,cf_n=4", "does not know cf_n; omit it"),
-        ("isegm:repo=segnext,checkpoint=good.pth,trust=true,zoom=400", "does not know mode, zoom, flip, infer_size"),
-        ("isegm:repo=simple,checkpoint=good.pth,trust=true,zoom=400", "takes crops of one size; give zoom=448x448"),
-        (
-            "isegm:repo=needy,checkpoint=good.pth,trust=true",
-            "needs easydict, which is not installed for .* give --python",
-        ),
-        ("isegm:repo=rude,checkpoint=good.pth,trust=true", "does not fit .*would have ended the program"),
+        "isegm",
+        "isegm:repo=nowhere",
+        "isegm:repo=empty",
+        "isegm:repo=repo",
+        "isegm:repo=repo,checkpoint=no.pth",
+        "isegm:repo=repo,checkpoint=good.pth",
+        "isegm:repo=repo,checkpoint=text.pth,trust=true",
+        "isegm:repo=repo,checkpoint=backbone.pth,trust=true",
+        "isegm:repo=repo,checkpoint=other.pth,trust=true",
+        "isegm:repo=repo,checkpoint=module.pth,trust=true",
+        "isegm:repo=repo,checkpoint=few.pth,trust=true",
+        "isegm:repo=repo,checkpoint=good.pth,trust=true,mode=CDNet",
+        "isegm:repo=repo,checkpoint=good.pth,trust=true,infer_size=256",
+        "isegm:repo=repo,checkpoint=good.pth,trust=true,cf_n=4",
+        "isegm:repo=segnext,checkpoint=good.pth,trust=true,zoom=400",
+        "isegm:repo=simple,checkpoint=good.pth,trust=true,zoom=400",
+        "isegm:repo=needy,checkpoint=good.pth,trust=true",
+        "isegm:repo=rude,checkpoint=good.pth,trust=true",
     ],
 )
-def test_one_sentence_says_what_is_missing(spec: str, said: str) -> None:
+def test_one_sentence_says_what_is_missing(spec: str, wording: SnapshotAssertion) -> None:
     import torch
 
     ritm(Path("repo"))
@@ -103,36 +96,40 @@ def test_one_sentence_says_what_is_missing(spec: str, said: str) -> None:
     )
     Path("text.pth").write_text("not found")
     model = registry.make("models", spec)
-    with pytest.raises(IntraBenchError, match=said) as caught:
+    with pytest.raises(IntraBenchError) as caught:
         model.load()  # which checks first
+    assert caught == wording
     assert "\n" not in str(caught.value)
 
 
-def test_an_environment_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_environment_without_torch(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     model = Isegm(str(ritm(Path("repo"))), str(checkpoint(Path("good.pth"))), trust=True)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(IntraBenchError, match=f"needs torch, which is not installed for {sys.executable}; install it"):
+    with pytest.raises(IntraBenchError) as caught:
         model.load()
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    "options",
     [
-        ("zoom=big", "zoom=big is no size; give 400"),
-        ("zoom=0", "zoom=0 is no size"),
-        ("acf=true", "give cf_n=4 or so"),
-        ("thresh=1", "thresh takes a number above 0 and below 1"),
-        ("flip=yes", "flip"),
-        ("mode=foo", "mode"),
+        "zoom=big",
+        "zoom=0",
+        "acf=true",
+        "thresh=1",
+        "flip=yes",
+        "mode=foo",
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: str, said: str) -> None:
-    with pytest.raises(IntraBenchError, match=said):
+def test_options_that_make_no_sense_are_refused(options: str, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         registry.make("models", f"isegm:{options}")
+    assert caught == wording
 
 
-def test_weights_random_is_refused() -> None:
+def test_weights_random_is_refused(wording: SnapshotAssertion) -> None:
     model = Isegm(str(ritm(Path("repo"))), str(checkpoint(Path("good.pth"))), trust=True)
     model.runtime = Runtime(random=True)
-    with pytest.raises(IntraBenchError, match="isegm has no random weights"):
+    with pytest.raises(IntraBenchError) as caught:
         model.check_runnable()
+    assert caught == wording

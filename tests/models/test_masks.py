@@ -12,6 +12,7 @@ import nibabel as nib
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
@@ -121,19 +122,19 @@ def test_other_kinds_of_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "sentence"),
+    "case",
     [
-        ("berta", "has no prediction for the case berta; expected berta.nii.gz there"),
-        ("../p/anna", "has no prediction for the case ../p/anna"),
-        ("", "this scan has no name"),
-        ("small", "has the size (7, 6, 4) (x, y, z), expected (8, 6, 4) as of the scan"),
-        ("moved", "lies on a different grid"),
-        ("half", "holds values that are not whole numbers"),
-        ("cut", "cannot be read"),
-        ("flat", "segs in .*flat.npz have the shape"),
+        "berta",
+        "../p/anna",
+        "",
+        "small",
+        "moved",
+        "half",
+        "cut",
+        "flat",
     ],
 )
-def test_predictions_that_do_not_fit(tmp_path: Path, case: str, sentence: str) -> None:
+def test_predictions_that_do_not_fit(tmp_path: Path, case: str, wording: SnapshotAssertion) -> None:
     folder, grid = store(tmp_path / "p", labels()), scan().grid
     store(folder, labels()[:, :, 1:], "small.nii.gz", Grid((7, 6, 4), AFFINE))
     store(folder, labels(), "moved.nii.gz", Grid(grid.shape, AFFINE + np.eye(4, k=3)))
@@ -141,17 +142,18 @@ def test_predictions_that_do_not_fit(tmp_path: Path, case: str, sentence: str) -
     (folder / "cut.nii.gz").write_bytes((folder / "anna.nii.gz").read_bytes()[:50])
     np.savez(folder / "flat.npz", segs=labels()[0])
     with (
-        pytest.raises(IntraBenchError, match=sentence.replace("(", r"\(").replace(")", r"\)")),
+        pytest.raises(IntraBenchError) as caught,
         open_image(Masks(str(folder)), scan(case)),
     ):
         pass
+    assert re.sub(r"\(EOFError.*?\)", "(EOFError)", str(caught.value)) == wording
 
 
-def test_a_label_that_nobody_knows(tmp_path: Path) -> None:
+def test_a_label_that_nobody_knows(tmp_path: Path, wording: SnapshotAssertion) -> None:
     with open_image(Masks(str(store(tmp_path / "p", labels()))), scan()) as image:
         (found,) = image.segment([Request("s", (Turn(points([(0, 0, 0)])),), label="liver")])
     assert isinstance(found, Failure)
-    assert "is 'liver' is not known (there is no dataset.json); say it, labels=\"liver=1\"" in found.message
+    assert found.message == wording
 
 
 def test_the_version_is_that_of_the_files(tmp_path: Path) -> None:
@@ -165,20 +167,20 @@ def test_the_version_is_that_of_the_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "sentence"),
+    "spec",
     [
-        ("masks", "masks: folder=... is no folder"),
-        ("masks:folder=nowhere", "masks: folder=nowhere is no folder"),
-        ('masks:folder=.,labels="liver"', 'write labels="liver=1,lesion=2"'),
-        ("masks:folder=.+box_fill+box_fill", "names 3 models; write FIRST+SECOND"),
-        ("masks:folder=.+sam", "sam cannot start from a mask of another model; random_walker"),
-        ("masks:folder=.+nothing", "there is no model 'nothing'"),
+        "masks",
+        "masks:folder=nowhere",
+        'masks:folder=.,labels="liver"',
+        "masks:folder=.+box_fill+box_fill",
+        "masks:folder=.+sam",
+        "masks:folder=.+nothing",
     ],
 )
-def test_what_cannot_be_run_is_refused_at_once(say: Callable[..., Said], spec: str, sentence: str) -> None:
+def test_what_cannot_be_run_is_refused_at_once(say: Callable[..., Said], spec: str, wording: SnapshotAssertion) -> None:
     said = say("run", "--model", spec, "--prompter", "box_slice", "--dataset", "phantom")
     assert said.code == 2
-    assert sentence in " ".join(said.err.split())
+    assert " ".join(said.err.split()) == wording
 
 
 def predictions(tmp_path: Path) -> Path:
@@ -264,7 +266,7 @@ def test_a_file_for_each_target(tmp_path: Path) -> None:
     assert Masks(str(tmp_path), instances="files").version != before
 
 
-def test_folders_that_do_not_have_one_file_for_each_target(tmp_path: Path) -> None:
+def test_folders_that_do_not_have_one_file_for_each_target(tmp_path: Path, wording: SnapshotAssertion) -> None:
     folder = tmp_path / "set"
     folder.mkdir()
     store(folder / "anna", labels(), "lesion.1__sam__round0.nii.gz")
@@ -278,11 +280,12 @@ def test_folders_that_do_not_have_one_file_for_each_target(tmp_path: Path) -> No
     with open_image(Masks(str(folder), instances="files"), scan()) as image:
         (failed,) = image.segment([Request("s", (Turn(Prompts()),), label="liver")])
     assert isinstance(failed, Failure)
-    assert failed.message == f"{folder} has no mask of liver for this case, only of lesion.1"
+    assert failed.message == wording
     store(folder / "anna", labels(), "lesion.1__sam__round1.nii.gz")
     model = Masks(str(folder), instances="files")
     with (
-        pytest.raises(IntraBenchError, match=r"two masks of lesion\.1, .*round0.* and .*round1"),
+        pytest.raises(IntraBenchError) as caught,
         open_image(model, scan()),
     ):
         pass
+    assert caught == wording

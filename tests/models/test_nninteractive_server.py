@@ -13,6 +13,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import FailedSessions, IntraBenchError
@@ -29,6 +30,7 @@ from tests.models.nninteractive_folder import write_folder
 from tests.people.servers.serving import INSIDE, ball, client, official, running, served
 from tests.people.servers.test_app import until_free
 from tests.processes import Process, command
+from tests.wording import without_reasons
 
 DATA = "phantom:shape=16x40x44,spacing=3x1x1,instances=2"
 SAME = ("target", "round", "status", "adapted", "dice", "prompts_hash")
@@ -161,37 +163,39 @@ def described(about: Any, status: int = 200) -> Starlette:
 
 
 @pytest.mark.parametrize(
-    ("about", "status", "message"),
+    ("about", "status"),
     [
-        ({"inference_session_version": "3.0.0", "supported_interactions": {}}, 200, "speaks version 3.0.0 of"),
-        ({"inference_session_version": "1.9", "supported_interactions": {}}, 200, "speaks version 1.9 of"),
-        ({"inference_session_version": "2.6", "supported_interactions": {}}, 200, "says that it takes no prompts"),
-        ({"supported_interactions": {}}, 200, "is no server of nnInteractive's protocol"),
-        (["anything"], 200, "is no server of nnInteractive's protocol"),
-        ({"detail": "Invalid bearer token"}, 401, "wants a token; set NN_INTERACTIVE_API_KEY"),
-        ({}, 404, r"is no server of nnInteractive's protocol \(status 404\)"),
+        ({"inference_session_version": "3.0.0", "supported_interactions": {}}, 200),
+        ({"inference_session_version": "1.9", "supported_interactions": {}}, 200),
+        ({"inference_session_version": "2.6", "supported_interactions": {}}, 200),
+        ({"supported_interactions": {}}, 200),
+        (["anything"], 200),
+        ({"detail": "Invalid bearer token"}, 401),
+        ({}, 404),
     ],
 )
-def test_other_servers_are_told_in_a_sentence(about: Any, status: int, message: str) -> None:
-    with running(described(about, status)) as address, pytest.raises(IntraBenchError, match=message):
+def test_other_servers_are_told_in_a_sentence(about: Any, status: int, wording: SnapshotAssertion) -> None:
+    with running(described(about, status)) as address, pytest.raises(IntraBenchError) as caught:
         _ = remote(address).abilities
+    assert caught == wording
 
 
-def test_nobody_at_the_address(data: Path, say: Callable[..., Said]) -> None:
+def test_nobody_at_the_address(data: Path, say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = ("run", "-p", "box_volume", "-d", DATA, "-m", "nninteractive_server:url=http://127.0.0.1:9")
     said = say(*words)
-    assert (said.code, "no server answers at http://127.0.0.1:9" in said.err) == (2, True)
+    assert (said.code, without_reasons(said.err)) == (2, wording)
     assert say("check", "http://127.0.0.1:9").code == 2
     assert say("check", "nninteractive_server:url=here").err.count("is no address") == 1
 
 
-def test_a_token_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     with served(token="secret") as address:
         with pytest.raises(IntraBenchError, match="wants a token"):
             _ = remote(address).abilities
         monkeypatch.setenv("NN_INTERACTIVE_API_KEY", "wrong")
-        with pytest.raises(IntraBenchError, match="refuses the token in NN_INTERACTIVE_API_KEY"):
+        with pytest.raises(IntraBenchError) as caught:
             _ = remote(address).abilities
+        assert caught == wording
         monkeypatch.setenv("NN_INTERACTIVE_API_KEY", "secret")
         model = remote(address)
         assert "secret" not in model.spec
@@ -200,7 +204,7 @@ def test_a_token_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         assert found.update.any()
 
 
-def test_a_server_that_dies_in_between_fails_the_rows_with_a_sentence(data: Path) -> None:
+def test_a_server_that_dies_in_between_fails_the_rows_with_a_sentence(data: Path, wording: SnapshotAssertion) -> None:
     volume, turn = Volume.from_canonical(ball()), turns_of(points([INSIDE]))
     with ExitStack() as stack:
         address = stack.enter_context(served())
@@ -213,7 +217,7 @@ def test_a_server_that_dies_in_between_fails_the_rows_with_a_sentence(data: Path
             assert isinstance(failed, Failure)
             assert failed.status == "error"
             assert f"the server at {address} is gone" in failed.message
-            assert failed.message.endswith("start it again, and run the same command")
+            assert without_reasons(failed.message) == wording
             with served(port=int(address.rpartition(":")[2])):  # and it comes back, without the image
                 (again,) = image.segment([Request("c", turn)])
             assert isinstance(again, Answer)
@@ -275,7 +279,7 @@ def test_a_lease_that_ended_is_claimed_again() -> None:
         assert same(played(image, turns), [first.update, second.update])
 
 
-def test_a_full_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_server_is_waited_for(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     from intrabench.progress import listen
 
     heard, waited = list[str](), list[float]()
@@ -295,7 +299,7 @@ def test_a_full_server_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(nninteractive_server.time, "sleep", real)
             assert image
     assert len(waited) == 3
-    assert f"waiting for a place at {address} (all 1 sessions are taken; wait until one ends)" in heard
+    assert heard == wording
 
 
 def test_a_server_that_stays_full_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,20 +321,20 @@ def test_another_model_at_the_same_address_is_another_version() -> None:
     assert first.startswith("1/")
 
 
-def test_info_describes_a_model_for_programs(say: Callable[..., Said]) -> None:
+def test_info_describes_a_model_for_programs(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     about = json.loads(say("info", "random_walker:beta=50", "--json").out)
     assert about["spec"].startswith("random_walker:beta=50,")
     assert (about["version"], about["dims"], about["weights"], about["problem"]) == ("1", 3, None, None)
     assert about["accepts"] == ["box2d", "box3d", "point", "scribble"]
-    assert about["parameters"]["beta"] == {"takes": "a number from 0 on", "default": "200", "value": "50"}
+    assert about["parameters"]["beta"] == {"takes": wording, "default": "200", "value": "50"}
     assert about["units"]["spacing"] == "mm"
     weights = json.loads(say("info", "litemedsam", "--json").out)["weights"]
     assert (weights["id"], bool(weights["sha256"])) == ("lite_medsam", True)
     off = json.loads(say("info", "nninteractive_server:url=http://127.0.0.1:9", "--json").out)
     assert (off["version"], off["accepts"]) == (None, None)
-    assert off["problem"].startswith("no server answers at http://127.0.0.1:9")
+    assert without_reasons(off["problem"]) == wording
     with served() as address:
         on = json.loads(say("info", f"nninteractive_server:url={address}", "--json").out)
     assert on["accepts"] == ["box2d", "box3d", "point", "scribble"]
     said = say("info", "dize", "--json")
-    assert (said.code, "there is nothing named 'dize'" in said.err) == (2, True)
+    assert (said.code, said.err) == (2, wording)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError
@@ -325,26 +326,26 @@ def test_constant_volumes_are_answered(value: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    "wrong",
     [
-        (boxes({1: (0, 0, 5, 5)}), "the first turn has no point"),
-        (points([(10, 60, 5)]), "a point lies outside of the volume of 40 x 60 x 300 voxels"),
-        (points([(-1, 5, 5)]), "a point lies outside of the volume"),
+        boxes({1: (0, 0, 5, 5)}),
+        points([(10, 60, 5)]),
+        points([(-1, 5, 5)]),
     ],
 )
-def test_a_request_that_cannot_be_answered_fails_alone(image: Any, wrong: Prompts, told: str) -> None:
+def test_a_request_that_cannot_be_answered_fails_alone(image: Any, wrong: Prompts, wording: SnapshotAssertion) -> None:
     failure, answer = image.segment([request("a", wrong), request("b", points([(10, 20, 150)]))])
     assert isinstance(failure, Failure)
-    assert told in failure.message
+    assert failure.message == wording
     assert isinstance(answer, Answer)
 
 
-def test_colour_images_and_broken_weights_are_told() -> None:
+def test_colour_images_and_broken_weights_are_told(wording: SnapshotAssertion) -> None:
     colours = Volume.from_canonical(np.zeros((5, 6, 7, 3), dtype=np.uint8))
     with opened(colours) as image:
         (failure,) = image.segment([request("a", points([(2, 3, 3)]))])
-    assert failure.message == "ValueError: SAM-Med3D takes grey volumes, not colour images"
+    assert failure.message == wording
     with opened(Volume.from_canonical(np.zeros((5, 6, 7), dtype=np.uint8))) as image:
         image.model.network.decode = lambda *_: (torch.full((1, 1, 32, 32, 32), torch.nan), None)
         (failure,) = image.segment([request("a", points([(2, 3, 3)]))])
-    assert "FloatingPointError: sammed3d answered with NaN or infinite values" in failure.message
+    assert failure.message == wording

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError
@@ -91,17 +92,17 @@ def test_small_ones_can_join_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "sentence"),
+    "spec",
     [
-        ("supervoxels:segments=0", "segments takes a whole number from 1 on"),
-        ("supervoxels:method=slick", "there is no method of superpixels 'slick', did you mean 'slic'?"),
-        ("supervoxels:method=slic:compact=1", "there is no parameter 'compact', did you mean 'compactness'?"),
+        "supervoxels:segments=0",
+        "supervoxels:method=slick",
+        "supervoxels:method=slic:compact=1",
     ],
 )
-def test_what_is_wrong_is_said(spec: str, sentence: str) -> None:
+def test_what_is_wrong_is_said(spec: str, wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as error:
         intrabench.model(spec)
-    assert sentence in str(error.value)
+    assert str(error.value) == wording
 
 
 def test_the_same_method_has_one_spec() -> None:
@@ -174,11 +175,13 @@ def test_the_surface_may_want_another_union() -> None:
     assert values["nsd"][1] >= values["dice"][1]
 
 
-def test_the_oracle_needs_an_image() -> None:
-    with pytest.raises(IntraBenchError, match="the prompter oracle divides the image, so it needs a case"):
+def test_the_oracle_needs_an_image(wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         turns_of("oracle", np.ones(SHAPE, bool), None)
-    with pytest.raises(IntraBenchError, match="clicks takes a whole number"):
+    assert caught == wording
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.prompter("oracle:clicks=-1")
+    assert caught == wording
 
 
 def test_bad_requests_do_not_harm_others() -> None:

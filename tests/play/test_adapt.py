@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import NotApplicable
@@ -43,15 +44,16 @@ def test_a_text_reaches_models_that_take_it_and_no_others() -> None:
                 adapt(NAMED, untold, NOTHING, first=first)
 
 
-def test_a_text_beside_other_prompts_is_ignored_and_noted_and_costs_the_same() -> None:
+def test_a_text_beside_other_prompts_is_ignored_and_noted_and_costs_the_same(wording: SnapshotAssertion) -> None:
     both = Turn(Prompts(points=[[1, 2, 3, 1]], text="left kidney"), (TypeText(2), Click()))
     turn, notes = adapt(both, POINTS_3D, NOTHING, first=True)
     assert (turn.prompts.text, turn.prompts.points.tolist(), notes) == (None, [[1, 2, 3, 1]], ["text ignored"])
     assert turn.actions == both.actions
     kept, notes = adapt(both, TEXT_POINTS_3D, NOTHING, first=True)
     assert (kept.prompts.text, notes) == ("left kidney", [])
-    with pytest.raises(NotApplicable, match="--strict forbids the adaptation text ignored"):
+    with pytest.raises(NotApplicable) as caught:
         adapt(both, POINTS_3D, NOTHING, first=True, strict=True)
+    assert caught == wording
 
 
 def test_corrections_of_a_model_that_takes_only_text_do_not_exist() -> None:
@@ -253,7 +255,9 @@ def test_a_turn_of_derived_prompts_alone_is_not_applicable_to_a_model_of_volumes
         *((name, False) for name in ("segvol", "segvol:derived=all", "sam:feedback=none")),
     ],
 )
-def test_corrections_without_earlier_prompts_need_the_last_answer(spec: str, builds: bool) -> None:
+def test_corrections_without_earlier_prompts_need_the_last_answer(
+    spec: str, builds: bool, wording: SnapshotAssertion
+) -> None:
     abilities = intrabench.model(spec).abilities
     correction = Turn(points([(1, 1, 1)]), (Click(),), afresh=True)
     mask = Mask((1, 0, 0), np.ones((1, 4, 4), dtype=bool))
@@ -262,7 +266,8 @@ def test_corrections_without_earlier_prompts_need_the_last_answer(spec: str, bui
         taken, _ = adapt(correction, abilities, mask, first=False)
         assert taken.prompts.kinds == ({"point"} if "point" in abilities.accepts else {"box2d"})
     else:
-        with pytest.raises(NotApplicable, match=r"previous=drop.* need a model that takes its own last answer"):
+        with pytest.raises(NotApplicable) as caught:
             adapt(correction, abilities, mask, first=False)
+        assert caught == wording
         adapt(correction, abilities, mask, first=True)  # before the first answer there is nothing to drop
     adapt(replace(correction, afresh=False), abilities, mask, first=False)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Mask
 from intrabench.metrics.lookup import metric
@@ -61,25 +62,25 @@ def test_superpixels_are_scored_by_the_metrics() -> None:
     assert (row["segment_s"], row["encode_s"]) == (0.5, 2.0)
 
 
-def test_a_metric_that_fails_harms_no_other() -> None:
+def test_a_metric_that_fails_harms_no_other(wording: SnapshotAssertion) -> None:
     row = row_of(Answer(Mask.empty(), partition=FOUND), Broken())
     assert (row["status"], row["asa"], row["broken"]) == ("ok", 0.75, None)
-    assert row["error"] == "metric broken: ZeroDivisionError: nothing to divide by"
+    assert row["error"] == wording
 
 
 @pytest.mark.parametrize(
-    ("answer", "status", "error"),
+    ("answer", "status"),
     [
-        (Failure("timeout", "too slow"), "timeout", "too slow"),
-        (Answer(Mask.empty()), "error", "model: it gave no superpixels; it must set Answer.partition"),
-        (Answer(Mask.empty(), partition="x"), "error", "model: it gave no superpixels; it must set Answer.partition"),  # type: ignore[arg-type]
-        (Answer(Mask.empty(), partition=Partition(np.zeros((1, 2, 2), np.int32))), "error", "have the shape (1, 2, 2)"),
-        ("nonsense", "error", "expected a"),
+        (Failure("timeout", "too slow"), "timeout"),
+        (Answer(Mask.empty()), "error"),
+        (Answer(Mask.empty(), partition="x"), "error"),  # type: ignore[arg-type]
+        (Answer(Mask.empty(), partition=Partition(np.zeros((1, 2, 2), np.int32))), "error"),
+        ("nonsense", "error"),
     ],
 )
-def test_other_answers_are_failures(answer: Any, status: str, error: str) -> None:
+def test_other_answers_are_failures(answer: Any, status: str, wording: SnapshotAssertion) -> None:
     row = row_of(answer)
     assert row["status"] == status
-    assert error in row["error"]
+    assert row["error"] == wording
     assert row["dice"] == 0
     assert "asa" not in row

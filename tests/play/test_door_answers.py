@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import in_words
 from intrabench.mask import Mask, Region
@@ -61,7 +62,7 @@ class Own(np.ndarray):
         return np.False_
 
 
-def test_masks_of_any_library_are_taken() -> None:
+def test_masks_of_any_library_are_taken(wording: SnapshotAssertion) -> None:
     flipped = np.ascontiguousarray(TRUTH[::-1, ::-1])[::-1, ::-1]
     same = Mask.of(TRUTH)
     for given_ in (torch.from_numpy(TRUTH), torch.from_numpy(TRUTH).float(), TRUTH.tolist(), TRUTH.astype(">i4")):
@@ -70,14 +71,16 @@ def test_masks_of_any_library_are_taken() -> None:
         (row,) = played(Scripted((GOOD,)), Answer(Mask((0, 0, 0), array)))
         assert (row["status"], row["dice"], row["pred_voxels"]) == ("ok", 1.0, same.voxels)
     for wrong in (TRUTH.astype(complex), TRUTH.astype("U5"), np.zeros(SHAPE, [("a", "f4")])):
-        with pytest.raises(ValueError, match="a mask is true or false, but the array holds other"):
+        with pytest.raises(ValueError) as caught:
             Mask.of(wrong)
+        assert caught == wording
 
 
-def test_where_a_mask_starts_is_never_rounded_nor_overflows() -> None:
+def test_where_a_mask_starts_is_never_rounded_nor_overflows(wording: SnapshotAssertion) -> None:
     for start in ((0.5, 0, 0), (np.nan, 0, 0), (0, 0)):
-        with pytest.raises(ValueError, match="a mask starts at three whole numbers"):
+        with pytest.raises(ValueError) as caught:
             Mask.of(BLOCK, start)
+        assert caught == wording
     tall = np.zeros((300, 2, 2), bool)
     tall[255:, 0, 0] = True
     session = Session("key", make_target(tall), Scripted((Turn(points([(256, 0, 0)]), (Click(),)),)), ALL, OVERLAP)
@@ -115,7 +118,7 @@ def test_what_is_not_utf8_is_written_as_python_writes_it() -> None:
     assert in_words(ValueError("\ud800")) == r"ValueError: \ud800"
 
 
-def test_a_model_does_not_reorder_its_requests() -> None:
+def test_a_model_does_not_reorder_its_requests(wording: SnapshotAssertion) -> None:
     class Emptying(Predictor):
         def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
             requests.clear()  # type: ignore[attr-defined]
@@ -123,13 +126,14 @@ def test_a_model_does_not_reorder_its_requests() -> None:
 
     session = Session("key", make_target(TRUTH), Scripted((GOOD,)), ALL, OVERLAP)
     play([session], Emptying())
-    assert session.rows[0]["error"].startswith("AttributeError: 'tuple' object has no attribute 'clear'")
+    assert session.rows[0]["error"] == wording
 
 
 @pytest.mark.parametrize("value", [0.7, np.nan, -2.0])
-def test_probabilities_are_no_mask(value: float) -> None:
-    with pytest.raises(ValueError, match=r"apply a threshold first, such as probabilities > 0\.5"):
+def test_probabilities_are_no_mask(value: float, wording: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as caught:
         Mask.of(np.full((1, 1, 1), value))
+    assert caught == wording
     assert Mask.of(np.ones((1, 1, 1))).voxels == 1
 
 
@@ -149,24 +153,25 @@ def test_answers_with_absurd_numbers_are_an_error_of_the_model(name: str, number
 
 
 @pytest.mark.parametrize("number", ABSURD)
-def test_failures_with_absurd_numbers_are_an_error_of_the_model(number: Any) -> None:
+def test_failures_with_absurd_numbers_are_an_error_of_the_model(number: Any, wording: SnapshotAssertion) -> None:
     (row,) = played(Scripted((GOOD,)), Failure("error", "no", number))
     assert (row["status"], row["segment_s"]) == ("error", 0.0)
-    assert row["error"].startswith(f"model: its seconds are {repr(number)[:60]}, expected a number, 0 or more")
+    assert f"are {repr(number)[:60]}" in row["error"]
+    assert row["error"] == wording
 
 
 @pytest.mark.parametrize("status", ["ok", "empty", "", None, 3, ["error"], "OOM"])
-def test_failures_of_an_unknown_status_are_an_error_of_the_model(status: Any) -> None:
+def test_failures_of_an_unknown_status_are_an_error_of_the_model(status: Any, wording: SnapshotAssertion) -> None:
     (row,) = played(Scripted((GOOD,)), Failure(status, "no"))
     assert (row["status"], row["dice"]) == ("error", 0.0)
-    assert row["error"] == f"model: its Failure has the status {status!r}, expected one of error, oom, timeout"
+    assert row["error"] == wording
 
 
 @pytest.mark.parametrize("message", ["", None, 3])
-def test_failures_without_a_sentence_are_an_error_of_the_model(message: Any) -> None:
+def test_failures_without_a_sentence_are_an_error_of_the_model(message: Any, wording: SnapshotAssertion) -> None:
     (row,) = played(Scripted((GOOD,)), Failure("oom", message))
     assert (row["status"], row["dice"]) == ("error", 0.0)
-    assert row["error"] == f"model: its Failure has the message {message!r}, expected a sentence"
+    assert row["error"] == wording
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

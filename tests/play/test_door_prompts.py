@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request
@@ -45,10 +46,10 @@ def test_wrong_prompts_are_an_error_of_the_prompter(sentence: str) -> None:
     assert row["error"].startswith(f"prompter: {sentence}")
 
 
-def test_a_wrong_correction_leaves_the_round_before_valid() -> None:
+def test_a_wrong_correction_leaves_the_round_before_valid(wording: SnapshotAssertion) -> None:
     rows = played(Scripted((GOOD, Turn(points([(9, 9, 9)]), (Click(),)))), Answer(Mask.of(TRUTH[:2])), rounds=3)
     assert [(row["round"], row["status"]) for row in rows] == [(0, "ok"), (1, "error")]
-    assert rows[1]["error"].startswith("prompter: a point (9, 9, 9) lies outside")
+    assert rows[1]["error"] == wording
 
 
 def test_interpolation_may_close_a_derived_box_but_no_hand_draws_one() -> None:
@@ -70,17 +71,17 @@ def test_interpolation_may_close_a_derived_box_but_no_hand_draws_one() -> None:
         ([(10**30, 0, 0)], "1" + "0" * 30),
     ],
 )
-def test_prompts_are_whole_numbers(rows: Any, said: str) -> None:
-    with pytest.raises(
-        ValueError, match=r"in whole voxels, but .* was given; (round it first|give integers)"
-    ) as raised:
+def test_prompts_are_whole_numbers(rows: Any, said: str, wording: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as raised:
         points(rows)
+    assert raised == wording
     assert f"but {said} was given" in str(raised.value)
 
 
-def test_rows_of_another_width_are_not_reshaped() -> None:
-    with pytest.raises(ValueError, match="a point is z, y, x, label, but 6 numbers were given"):
+def test_rows_of_another_width_are_not_reshaped(wording: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as caught:
         Prompts(points=np.zeros((2, 6), int))
+    assert caught == wording
 
 
 def test_whole_numbers_of_any_type_are_taken() -> None:
@@ -94,7 +95,7 @@ def test_whole_numbers_of_any_type_are_taken() -> None:
 
 
 @pytest.mark.parametrize("label", [0.5, np.nan, "1", None, 2, np.array([1, 1])])
-def test_labels_are_never_rounded(label: Any) -> None:
+def test_labels_are_never_rounded(label: Any, wording: SnapshotAssertion) -> None:
     @dataclass(frozen=True)
     class Labels(Prompter):
         name = "labels"
@@ -107,30 +108,34 @@ def test_labels_are_never_rounded(label: Any) -> None:
     for one in (row, stroke):
         assert one["status"] == "error"
         assert one["error"].startswith("prompter: ")
-    assert f"a scribble has the label {label!r}, expected 1 (target) or 0 (background)" in stroke["error"]
+    assert stroke["error"] == wording
 
 
-def test_one_box_is_one_box() -> None:
+def test_one_box_is_one_box(wording: SnapshotAssertion) -> None:
     for make in (box3d, lambda rows: Prompts(box3d=rows)):
-        with pytest.raises(ValueError, match="2 of them were given, expected one"):
+        with pytest.raises(ValueError) as caught:
             make([(0, 0, 0, 1, 1, 1), (1, 1, 1, 2, 2, 2)])  # type: ignore[operator]
-    with pytest.raises(ValueError, match="a 2D box is y0, x0, y1, x1, but 2 of them were given, expected one"):
+        assert caught == wording
+    with pytest.raises(ValueError) as caught:
         boxes({1: [(0, 0, 1, 1), (1, 1, 2, 2)]})  # type: ignore[list-item]
+    assert caught == wording
 
 
-def test_strokes_are_strokes_of_their_kind() -> None:
+def test_strokes_are_strokes_of_their_kind(wording: SnapshotAssertion) -> None:
     for wrong in (np.zeros((1, 3)), Lasso([(0, 0, 0)]), None):
-        with pytest.raises(ValueError, match=r"scribbles hold .*, expected a Scribble, as in \(Scribble\(points\),\)"):
+        with pytest.raises(ValueError) as caught:
             Prompts(scribbles=(wrong,))  # type: ignore[arg-type]
+        assert caught == wording
     one = Scribble([(1, 1, 1)])
     for given_ in (one, [one], iter([one])):
         assert Prompts(scribbles=given_).scribbles == (one,)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("flags", [["False"], [np.nan], [2]])
-def test_flags_are_true_or_false(flags: Any) -> None:
-    with pytest.raises(ValueError, match="clicked has other values than true and false; give one flag per point"):
+def test_flags_are_true_or_false(flags: Any, wording: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as caught:
         points([(1, 1, 1)], clicked=flags)
+    assert caught == wording
 
 
 def test_what_a_prompter_keeps_is_no_longer_the_turn() -> None:
@@ -169,9 +174,9 @@ def test_numbers_of_control_points_may_be_numpys() -> None:
     assert (row["status"], row["dof"]) == ("ok", played(Scripted((Turn(GOOD.prompts, (DrawScribble(3),)),)))[0]["dof"])
 
 
-def test_afresh_is_a_switch() -> None:
+def test_afresh_is_a_switch(wording: SnapshotAssertion) -> None:
     (row,) = played(Scripted((Turn(points([(1, 3, 4)]), (Click(),), "no"),)))  # type: ignore[arg-type]
-    assert row["error"] == "scripted.interact gave a Turn whose afresh is str, expected true or false"
+    assert row["error"] == wording
     (row,) = played(Scripted((Turn(points([(1, 3, 4)]), (Click(),), np.True_),)))  # type: ignore[arg-type]
     assert row["status"] == "ok"
 
@@ -188,11 +193,9 @@ class Endless(Prompter):
             yield Turn(points([(1, 3, 4)]))
 
 
-def test_free_turns_end() -> None:
+def test_free_turns_end(wording: SnapshotAssertion) -> None:
     (row,) = played(Endless())
-    assert row["error"] == (
-        "prompter: it gave 29 turns without actions in one round and would go on; end it or give actions"
-    )
+    assert row["error"] == wording
 
 
 def test_each_round_may_have_its_free_turns() -> None:
@@ -201,7 +204,7 @@ def test_each_round_may_have_its_free_turns() -> None:
     assert [(row["round"], row["status"]) for row in rows] == [(0, "empty"), (1, "empty")]
 
 
-def test_a_prompter_that_will_not_close_ends_all_the_same() -> None:
+def test_a_prompter_that_will_not_close_ends_all_the_same(wording: SnapshotAssertion) -> None:
     @dataclass(frozen=True)
     class Clinging(Prompter):
         name = "clinging"
@@ -214,13 +217,11 @@ def test_a_prompter_that_will_not_close_ends_all_the_same() -> None:
                 raise RuntimeError("never")
 
     (row,) = played(Clinging(), Answer(Mask((9, 0, 0), BLOCK)))
-    assert row["error"].startswith("model: its mask fills the box 9, 0, 0")
+    assert row["error"] == wording
 
 
 @pytest.mark.parametrize("points", [-1, 1e300, np.nan, np.inf, 2.5, True, "3", None, 10**400])
-def test_actions_with_absurd_numbers_are_an_error_of_the_prompter(points: Any) -> None:
+def test_actions_with_absurd_numbers_are_an_error_of_the_prompter(points: Any, wording: SnapshotAssertion) -> None:
     (row,) = played(Scripted((Turn(GOOD.prompts, (DrawScribble(points),)),)))
     assert (row["status"], row["dof"]) == ("error", 0.0)
-    assert row["error"].startswith(
-        f"prompter: a scribble has {repr(points)[:60]} control points, expected a whole number"
-    )
+    assert row["error"] == wording

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.mask import Mask, Region
@@ -267,19 +268,19 @@ def test_a_model_may_answer_for_all_targets_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    "labels",
     [
-        (LEFT * 3, "its label map has the label 3, but the joint session has the targets 1 to 2"),
-        (LEFT * -1, "has the label -1"),
-        (LEFT.astype(float), "its label map is an array of float64 with 3 axes, expected whole numbers"),
-        ("labels", "its label map is str"),
+        LEFT * 3,
+        LEFT * -1,
+        LEFT.astype(float),
+        "labels",
     ],
 )
-def test_a_label_map_that_cannot_be_right_fails_all_targets(labels: Any, said: str) -> None:
+def test_a_label_map_that_cannot_be_right_fails_all_targets(labels: Any, wording: SnapshotAssertion) -> None:
     one = joint(Scripted(((click(1, 3, 3),), (click(1, 3, 9),))), [LEFT, RIGHT], whole=True)
     play([one], Both(labels))
     assert [[status for _, status, _ in each] for each in rows(one)] == [["error"], ["error"]]
-    assert said in one.sessions[1].rows[0]["error"]
+    assert one.sessions[1].rows[0]["error"] == wording
 
 
 @dataclass(frozen=True)
@@ -311,11 +312,11 @@ def test_a_prompter_that_sees_all_targets_and_answers() -> None:
     assert [session.rows[1]["interactions"] for session in one.sessions] == [2, 1]
 
 
-def test_a_prompter_of_all_targets_that_fails() -> None:
+def test_a_prompter_of_all_targets_that_fails(wording: SnapshotAssertion) -> None:
     one = joint(WorstFirst(fails=True), [LEFT, RIGHT], rounds=2)
     play([one], Stub(by_target(shifted(LEFT), shifted(RIGHT))))
     assert [[status for _, status, _ in each] for each in rows(one)] == [["ok", "error"]] * 2
-    assert one.sessions[1].rows[1]["error"] == "prompter: RuntimeError: lost the mouse"
+    assert one.sessions[1].rows[1]["error"] == wording
 
 
 def test_the_same_prompter_with_one_target_alone() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import WrongType
@@ -220,42 +221,40 @@ class Wink(Action):
 
 
 @pytest.mark.parametrize(
-    ("way", "words"),
+    "way",
     [
-        ("list", "odd.interact returned list, expected a generator; give each turn by yield"),
-        ("raise", "before the first turn"),
-        ("prompts", "odd.interact gave Prompts, expected a Turn, such as Turn(prompts, actions=(Click(),))"),
-        ("action", "no cost for the action 'wink'"),
+        "list",
+        "raise",
+        "prompts",
+        "action",
     ],
 )
-def test_a_prompter_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, way: str, words: str) -> None:
+def test_a_prompter_that_breaks_the_contract_is_an_error_row(
+    ball: np.ndarray, way: str, wording: SnapshotAssertion
+) -> None:
     breaking = session(Odd(way), ball)
     breaking.begin()
     (row,) = breaking.rows
     assert row["status"] == "error"
-    assert words in row["error"]
+    assert row["error"] == wording
 
 
 @pytest.mark.parametrize(
-    ("answer", "sentence"),
+    "answer",
     [
-        (None, "None, expected an Answer, such as Answer(Mask.of(array))"),
-        ("mask", "str, expected an Answer, such as Answer(Mask.of(array))"),
-        (
-            Answer(np.ones((2, 2, 2))),  # type: ignore[arg-type]
-            "an Answer whose update is ndarray, expected a Mask, such as Mask.of(array)",
-        ),
-        (
-            Answer(Mask.empty(), 3),  # type: ignore[arg-type]
-            "an Answer whose valid is int, expected a Region, such as Region(slices=(3,))",
-        ),
+        None,
+        "mask",
+        Answer(np.ones((2, 2, 2))),
+        Answer(Mask.empty(), 3),
     ],
 )
-def test_a_model_that_breaks_the_contract_is_an_error_row(ball: np.ndarray, answer: object, sentence: str) -> None:
+def test_a_model_that_breaks_the_contract_is_an_error_row(
+    ball: np.ndarray, answer: object, wording: SnapshotAssertion
+) -> None:
     found = session(BoxSlice(), ball)
     play([found], Stub(lambda request: answer))  # type: ignore[arg-type, return-value]
     assert [row["status"] for row in found.rows] == ["error"]
-    assert found.rows[0]["error"] == f"Stub.segment returned {sentence}"
+    assert found.rows[0]["error"] == wording
 
 
 def test_every_round_has_its_own_random_stream(ball: np.ndarray) -> None:
@@ -320,13 +319,13 @@ def test_adaptation_is_recorded_and_effort_unchanged(ball: np.ndarray) -> None:
     assert strict.rows[0]["status"] == "not_applicable"
 
 
-def test_a_model_without_feedback_gets_no_corrections_alone(ball: np.ndarray) -> None:
+def test_a_model_without_feedback_gets_no_corrections_alone(ball: np.ndarray, wording: SnapshotAssertion) -> None:
     prompter = intrabench.prompter("points_volume:n=1+click_volume:previous=drop")
     points_3d = Abilities(3, frozenset({"point"}))
     found = session(prompter, ball, rounds=2, abilities=points_3d)
     play([found], Stub(one_slice))
     assert [(row["status"], row["dice"] is None) for row in found.rows] == [("ok", False), ("not_applicable", True)]
-    assert "need a model that takes its own last answer" in found.rows[1]["error"]
+    assert found.rows[1]["error"] == wording
     fed = session(prompter, ball, rounds=2, abilities=replace(points_3d, feeds_back=True))
     play([fed], stub := Stub(one_slice))
     assert [row["status"] for row in fed.rows] == ["ok"] * 3
@@ -393,6 +392,7 @@ def test_what_a_model_assumed_is_in_the_row_and_strict_refuses_it(
 
 
 @pytest.mark.parametrize("notes", ["assumed CT", (1,)])
-def test_notes_of_an_answer_are_texts(notes: object) -> None:
-    with pytest.raises(WrongType, match="expected a tuple of texts"):
+def test_notes_of_an_answer_are_texts(notes: object, wording: SnapshotAssertion) -> None:
+    with pytest.raises(WrongType) as caught:
         checked(Answer(Mask.empty(), notes=notes), "mine.segment_one")  # type: ignore[arg-type]
+    assert caught == wording

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import ndimage
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.effort import effort_of_round
@@ -271,22 +272,23 @@ def test_every_round_draws_anew_and_order_does_not_matter(ball: np.ndarray, spec
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    "spec",
     [
-        ("scribble", r"scribble cannot begin; write PROMPTER\+scribble"),
-        ("hand:jitter_mm=1", "hand cannot begin"),
-        ("box_slice+box_interp", "box_interp is in the wrong place"),
-        ("box_slice+hand:jitter_mm=1+scribble", "hand is in the wrong place"),
-        ("box_slice+", "malformed"),
-        ("box_slice+scribbel", "did you mean 'scribble'"),
-        ("box_slice+scribble:previous=maybe", "previous=maybe does not fit"),
-        ("box_slice+hand:miss_rate=2", "miss_rate takes a number from 0 to 1"),
-        ("box_slice+hand:jitter=2", "no parameter 'jitter', did you mean 'jitter_mm'"),
+        "scribble",
+        "hand:jitter_mm=1",
+        "box_slice+box_interp",
+        "box_slice+hand:jitter_mm=1+scribble",
+        "box_slice+",
+        "box_slice+scribbel",
+        "box_slice+scribble:previous=maybe",
+        "box_slice+hand:miss_rate=2",
+        "box_slice+hand:jitter=2",
     ],
 )
-def test_wrong_combinations_are_one_sentence(spec: str, words: str) -> None:
-    with pytest.raises(IntraBenchError, match=words):
+def test_wrong_combinations_are_one_sentence(spec: str, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.prompter(spec)
+    assert caught == wording
 
 
 def test_specs_of_combinations() -> None:

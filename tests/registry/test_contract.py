@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.hand import Hand
@@ -290,33 +291,39 @@ def test_what_is_only_a_base_needs_no_name(say: Callable[..., Said], base: str) 
     assert say("list", "prompters").code == 0
 
 
-def test_a_class_without_a_name_is_found_through_other_named_ones(say: Callable[..., Said]) -> None:
+def test_a_class_without_a_name_is_found_through_other_named_ones(
+    say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     file = in_workspace("prompters", f"{PROMPTER}\n\nclass Next(Mine):\n    pass\n")
-    assert f"{file}: class Next has no name of its own" in say("list", "prompters").err
+    assert say("list", "prompters").err == wording
     file.write_text("from intrabench.prompters.box_slice import BoxSlice as Base\n\nclass Next(Base):\n    pass\n")
-    assert f"{file}: class Next has no name of its own" in say("list", "prompters").err
+    assert say("list", "prompters").err == wording
 
 
-def test_a_plugin_with_one_wrong_class_is_refused_when_that_is_used(say: Callable[..., Said]) -> None:
+def test_a_plugin_with_one_wrong_class_is_refused_when_that_is_used(
+    say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     wrong = 'class Wrong(Mine):\n    name = "wrong"\n    dims = 1\n'
     Path("plug.py").write_text(f"{MODEL}\n\n{wrong}")
     words = ("-p", "box_volume", "-d", "phantom:shape=16x32x32", "--plugin", "plug.py")
     assert say("run", "-m", "mine", *words).code == 0
-    assert "error: plug.py: class Wrong has dims = 1; write" in say("run", "-m", "wrong", *words).err
-    assert "error: plug.py: class Wrong has dims = 1; write" in say("check", "wrong", "--plugin", "plug.py").err
+    assert say("run", "-m", "wrong", *words).err == wording
+    assert say("check", "wrong", "--plugin", "plug.py").err == wording
 
 
-def test_classes_of_packages_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_of_packages_are_checked(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     def offered(value: str) -> None:
         point = importlib.metadata.EntryPoint("theirs", value, "intrabench.models")
         monkeypatch.setattr(registry, "_entry_points", lambda: dict.fromkeys(registry.ROOMS, ()) | {"models": [point]})
 
     offered("intrabench.prompters.box_slice:BoxSlice")
-    with pytest.raises(IntraBenchError, match=r"^an entry point: class BoxSlice does not inherit from Model or "):
+    with pytest.raises(IntraBenchError) as caught:
         registry.find("models", "theirs").load()
+    assert caught == wording
     offered("no_such_package:Mine")
-    with pytest.raises(IntraBenchError, match=r"^no_such_package:Mine of an entry point cannot be imported \(Module"):
+    with pytest.raises(IntraBenchError) as caught:
         registry.find("models", "theirs").load()
+    assert caught == wording
 
 
 @pytest.mark.parametrize("room", registry.ROOMS)
@@ -329,21 +336,21 @@ def test_all_that_is_built_in_keeps_to_the_contract(room: Room) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meaning"),
+    "name",
     [
-        ("auc", "a summary of sessions"),
-        ("seconds", "machine time"),
-        ("value", "a column of tables"),
-        ("nsd_2mm", "the column of a built-in metric"),
-        ("label", "a column that all rows have"),
+        "auc",
+        "seconds",
+        "value",
+        "nsd_2mm",
+        "label",
     ],
 )
-def test_a_metric_cannot_have_a_name_that_means_something_else(name: str, meaning: str) -> None:
+def test_a_metric_cannot_have_a_name_that_means_something_else(name: str, wording: SnapshotAssertion) -> None:
     Path("mine.py").write_text(SOUND["metric"][1].replace('name = "mine"', f'name = "{name}"'))
-    sentence = f"mine.py: class Mine has name = '{name}', which already names {meaning}; choose another name"
     registry.add_plugin(Path("mine.py"))
-    with pytest.raises(IntraBenchError, match=sentence):
+    with pytest.raises(IntraBenchError) as caught:
         registry.make("metrics", name)
+    assert caught == wording
 
 
 def test_the_names_that_are_taken_are_those_in_use() -> None:
@@ -355,11 +362,12 @@ def test_the_names_that_are_taken_are_those_in_use() -> None:
     assert set(TAKEN["the column of a built-in metric"]) == {cls.default_column for cls in shipped} - {""}
 
 
-def test_a_class_of_a_notebook_needs_a_name_that_specs_can_hold() -> None:
+def test_a_class_of_a_notebook_needs_a_name_that_specs_can_hold(wording: SnapshotAssertion) -> None:
     names: dict[str, Any] = {"__name__": "__main__"}
     exec(SOUND["metric"][1].replace('name = "mine"', 'name = "my metric"'), names)
-    with pytest.raises(IntraBenchError, match="class Mine has the name 'my metric', which cannot be written in a spec"):
+    with pytest.raises(IntraBenchError) as caught:
         registry.introduce("metrics", names["Mine"])
+    assert caught == wording
 
 
 def test_a_metric_that_is_not_frozen_is_refused_before_python_does(say: Callable[..., Said]) -> None:
@@ -372,8 +380,8 @@ def test_a_metric_that_is_not_frozen_is_refused_before_python_does(say: Callable
     ("kind", "base"),
     [("metric", "Metric"), ("prompter", "Prompter"), ("refinement", "Refinement"), ("model", "VolumeModel")],
 )
-def test_a_forgotten_base_is_named(kind: str, base: str) -> None:
+def test_a_forgotten_base_is_named(kind: str, base: str, wording: SnapshotAssertion) -> None:
     Path("plug.py").write_text(SOUND[kind][1].replace(f"class Mine({base})", "class Mine"))
     with pytest.raises(IntraBenchError) as caught:
         registry.add_plugin(Path("plug.py"))
-    assert str(caught.value) == f"plug.py: class Mine has a name but no base; write class Mine({base})"
+    assert str(caught.value) == wording

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench import workspace
@@ -17,6 +18,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.prompters.box_slice import BoxSlice
 from intrabench.registry import registry
 from tests.conftest import Said
+from tests.wording import line_with, without_reasons
 
 MINE = '''
 from dataclasses import dataclass
@@ -44,13 +46,14 @@ def test_classes_of_a_workspace_are_known_by_name_and_results_go_there() -> None
     assert workspace.results_folder(Path("there")) == Path("there")
 
 
-def test_without_the_file_nothing_of_the_folder_is_known() -> None:
+def test_without_the_file_nothing_of_the_folder_is_known(wording: SnapshotAssertion) -> None:
     make_workspace()
     Path("intrabench.toml").unlink()
     assert "mine" not in registry.entries("prompters")
     assert workspace.results_folder() == Path.cwd() / "intrabench-results"
-    with pytest.raises(IntraBenchError, match="there is no prompter 'mine'"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.prompter("mine")
+    assert caught == wording
 
 
 def test_listing_does_not_run_the_files() -> None:
@@ -67,27 +70,30 @@ def test_a_plugin_that_the_workspace_has_already_is_no_second_one() -> None:
     assert intrabench.prompter("mine").spec == "mine"
 
 
-def test_two_of_one_name_are_refused() -> None:
+def test_two_of_one_name_are_refused(wording: SnapshotAssertion) -> None:
     make_workspace("box_slice")
-    with pytest.raises(IntraBenchError, match=r"'box_slice' is in .*mine.py and in intrabench; give yours"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.prompter("box_slice")
+    assert caught == wording
     assert intrabench.prompter("box_volume").spec == "box_volume"
     (problem,) = registry.problems("prompters")
-    assert problem.endswith("mine.py and in intrabench; give yours another name")
+    assert problem == wording
 
 
-def test_broken_files_and_settings_are_named() -> None:
+def test_broken_files_and_settings_are_named(wording: SnapshotAssertion) -> None:
     make_workspace()
     Path("prompters/bad.py").write_text("def (:\n")
-    wrong = r"bad\.py is not valid Python \(invalid syntax \(bad\.py, line 1\)\); repair it or move it away"
-    with pytest.raises(IntraBenchError, match=f"there is no prompter 'bad'; .*; left out: .*{wrong}$"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.prompter("bad")
+    assert caught == wording
     Path("prompters/bad.py").write_text("class Bad:\n    name = 'bad'\nimport nothing_like_this\n")
-    with pytest.raises(IntraBenchError, match=r"bad\.py cannot be imported \(ModuleNotFoundError"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.prompter("bad")
+    assert caught == wording
     Path("intrabench.toml").write_text("resluts = 'x'\n")
-    with pytest.raises(IntraBenchError, match="no setting 'resluts', did you mean 'results'"):
+    with pytest.raises(IntraBenchError) as caught:
         workspace.current()
+    assert caught == wording
     Path("intrabench.toml").write_text("results = \n")
     with pytest.raises(IntraBenchError, match="not valid TOML"):
         workspace.current()
@@ -96,7 +102,9 @@ def test_broken_files_and_settings_are_named() -> None:
 @pytest.mark.parametrize(
     "content", [b"def (:", b'x = "\xff"', b"x = 1\0", None], ids=["syntax", "utf-8", "null", "link"]
 )
-def test_a_broken_file_stops_nothing_that_does_not_need_it(content: bytes | None, say: Callable[..., Said]) -> None:
+def test_a_broken_file_stops_nothing_that_does_not_need_it(
+    content: bytes | None, say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     make_workspace()
     bad = Path("prompters/bad.py")
     bad.write_bytes(content) if content else bad.symlink_to("nowhere")
@@ -104,7 +112,7 @@ def test_a_broken_file_stops_nothing_that_does_not_need_it(content: bytes | None
     listed = say("list", "prompters")
     assert (listed.code, "My own boxes." in listed.out) == (1, True)
     assert listed.err.startswith(f"left out: {bad.absolute()} ")
-    assert listed.err.endswith("; repair it or move it away\n")
+    assert without_reasons(line_with(listed.err, "repair it")) == wording
     assert f"left out: {bad.absolute()} " in say("info", "bad").err
     assert say("list", "models").code == 0
 
@@ -140,7 +148,7 @@ def test_a_plugin_file_is_known_in_its_room() -> None:
         registry.add_plugin(Path("absent.py"))
 
 
-def test_two_plugin_files_of_one_call_cannot_share_a_name() -> None:
+def test_two_plugin_files_of_one_call_cannot_share_a_name(wording: SnapshotAssertion) -> None:
     for folder in ("here", "there"):
         Path(folder).mkdir()
         Path(folder, "plug.py").write_text(MINE.format(name="plugged"))
@@ -149,8 +157,9 @@ def test_two_plugin_files_of_one_call_cannot_share_a_name() -> None:
     assert registry.find("prompters", "plugged").origin == str(here)
     registry.add_plugins([there])  # a later call replaces what an earlier one registered
     assert registry.find("prompters", "plugged").origin == str(there)
-    with pytest.raises(IntraBenchError, match=f"prompter 'plugged' is in {there} and in {here}; rename one of them"):
+    with pytest.raises(IntraBenchError) as caught:
         registry.add_plugins([here, there])
+    assert caught == wording
 
 
 def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +221,9 @@ def test_listing_imports_neither_torch_nor_a_model() -> None:
     )
 
 
-def test_what_is_no_plug_in_in_a_folder_is_named_or_passed_over_and_never_waited_for() -> None:
+def test_what_is_no_plug_in_in_a_folder_is_named_or_passed_over_and_never_waited_for(
+    wording: SnapshotAssertion,
+) -> None:
     make_workspace()
     os.mkfifo("prompters/pipe.py")
     Path("prompters/folder.py").mkdir()
@@ -240,8 +251,9 @@ def test_what_is_no_plug_in_in_a_folder_is_named_or_passed_over_and_never_waited
     assert len(registry.problems("prompters")) == len(wrong)
     for sentence, (name, about) in zip(registry.problems("prompters"), wrong.items(), strict=True):
         assert f"{name} {about}" in sentence
-    with pytest.raises(IntraBenchError, match=r"--plugin prompters/pipe\.py is no file; give the path of a Python"):
+    with pytest.raises(IntraBenchError) as caught:
         registry.add_plugins([Path("prompters/pipe.py")])
+    assert caught == wording
 
 
 def test_a_plug_in_may_say_how_it_is_encoded() -> None:
@@ -255,9 +267,7 @@ def test_a_plug_in_may_say_how_it_is_encoded() -> None:
     assert intrabench.prompter("marked").spec == "marked"
 
 
-def test_an_address_is_no_data_set() -> None:
+def test_an_address_is_no_data_set(wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", "https://example.org/scans.zip")
-    assert str(caught.value) == (
-        "https://example.org/scans.zip is an address, not a folder; download and unpack it, then give the folder's path"
-    )
+    assert str(caught.value) == wording

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.cli import console
@@ -18,6 +19,7 @@ from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.significance import signed_rank
 from tests.conftest import Said
 from tests.results.made import rows
+from tests.wording import line_with, sentence_with
 
 NO_POINTS = "an initial point has no counterpart for a model that takes only boxes"
 
@@ -52,7 +54,9 @@ def results() -> None:
 
 
 @pytest.mark.usefixtures("results")
-def test_the_screen_at_100_columns(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_screen_at_100_columns(
+    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     monkeypatch.setattr(console, "screen_width", lambda: 100)
     said = say("compare", "old", "new")
     assert said.code == 1
@@ -73,12 +77,12 @@ def test_the_screen_at_100_columns(say: Callable[..., Said], monkeypatch: pytest
     )
     assert below.count("better, worse: targets") == below.count("interval: over patients") == 1
     told = " ".join(below.split())
-    assert "box_interp:n=3: prompts were adapted differently: old: none; new: box2d->point in all sessions" in told
-    assert "box_interp:n=3: fewer than 6 patients, too few for a conclusion: spine_mr (2)" in told
-    assert f"not compared: point_prop, not applicable to old: {NO_POINTS}" in told
+    assert sentence_with(told, "adapted differently") == wording
+    assert sentence_with(told, "patients, too") == wording
+    assert sentence_with(told, "not applicable") == wording
+    assert sentence_with(told, "the interval") == wording
     claim = 'P(false): probability that the claim "new is better than old" is false (Claims Reloaded, arXiv 2505.04720)'
     assert told.count(claim) == told.count("* fewer than 50 patients") == 1
-    assert told.endswith("box_volume: new is worse: the interval of the average is below 0")
 
 
 @pytest.mark.usefixtures("results")
@@ -91,7 +95,7 @@ def test_no_line_is_wider_than_the_screen(
 
 
 @pytest.mark.usefixtures("results")
-def test_csv_and_json_have_all_digits(say: Callable[..., Said]) -> None:
+def test_csv_and_json_have_all_digits(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     found = intrabench.compare("old", "new")
     lines = list(csv.DictReader(say("compare", "old", "new", "--csv").out.splitlines()))
     assert [(line["prompter"], line["dataset"], line["size"]) for line in lines][:4] == [
@@ -114,7 +118,7 @@ def test_csv_and_json_have_all_digits(say: Callable[..., Said]) -> None:
     assert one["datasets"][1]["low"] is None
     assert one["datasets"][0]["p"] == first["p"]
     said = say("compare", "old", "new", "--json", "--csv")
-    assert (said.code, said.err) == (2, "error: --csv and --json are different outputs; give one of them\n")
+    assert (said.code, said.err) == (2, wording)
 
 
 def test_an_average_is_tested_on_the_patients_of_all_data_sets() -> None:
@@ -171,13 +175,13 @@ def test_hashes_of_weights_stand_in_no_heading_unless_nothing_else_differs(say: 
     assert found["sam, 22222222"].shared == {"model": "sam", "weights": "22222222"}
 
 
-def test_two_runs_that_differ_only_in_weights_say_so(say: Callable[..., Said]) -> None:
+def test_two_runs_that_differ_only_in_weights_say_so(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     for name, kind in (("by hand", "file"), ("registered", "registered")):
         stored(f"{kind}1", line("sam", 0.0, "d", 6, prompter="p", weights=name, weights_sha256="1" * 64))
         stored(f"{kind}2", line("sam", 0.1, "d", 6, prompter="p", weights=name, weights_sha256="2" * 64))
         said = say("compare", f"{kind}1", f"{kind}2")
         assert said.code == 0
-        assert f"the weights are not the same: 11111111 in {kind}1 and 22222222 in {kind}2" in said.out.splitlines()
+        assert line_with(said.out.splitlines(), "the weights") == wording
 
 
 @pytest.mark.parametrize(

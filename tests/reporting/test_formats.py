@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.formats import FORMATS, formatted
@@ -32,9 +33,10 @@ def test_json_has_no_infinite_numbers() -> None:
     assert formatted(pl.DataFrame({"hd95": [float("inf")]}), "json") == '[\n {\n  "hd95": null\n }\n]\n'
 
 
-def test_an_unknown_format() -> None:
-    with pytest.raises(IntraBenchError, match="there is no format 'markdwon', did you mean 'markdown'"):
+def test_an_unknown_format(wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         formatted(FRAME, "markdwon")
+    assert caught == wording
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.reporting.annotated import annotated_table
 from intrabench.reporting.table import Layout, effort_table
@@ -66,24 +67,24 @@ def test_intervals_of_few_patients_are_marked(table: Callable[..., Said]) -> Non
     assert "fewer than 50" not in table("--out", "few").out
 
 
-def test_the_head_says_what_was_done(table: Callable[..., Said]) -> None:
+def test_the_head_says_what_was_done(table: Callable[..., Said], wording: SnapshotAssertion) -> None:
     said = table("--failed", "drop", "--aggregation", "pooled")
     assert said.code == 0
     head = " ".join(said.out.split("┏")[0].split())
-    assert head == "dice: mean over all targets; failures are left out, empty answers count as the worst value"
+    assert head == wording
     head = " ".join(table("--interval").out.split("┏")[0].split())
-    assert head.endswith("worst value; 95 % intervals over patients, [-] for fewer than 6")
+    assert head == wording
 
 
-def test_lines_and_columns_of_ones_own(table: Callable[..., Said]) -> None:
+def test_lines_and_columns_of_ones_own(table: Callable[..., Said], wording: SnapshotAssertion) -> None:
     said = table("--by", "model", "--columns", "label", "--csv", "--metric", "iou")
     assert [line.split(",")[0] for line in said.out.splitlines()] == ["model", "box_fill", MEDSAM]
     assert said.out.splitlines()[0].endswith(",a,b,x,average")
     said = table("--by", "modle")
-    assert (said.code, said.err.startswith("error: rows have no column 'modle', did you mean 'model'?")) == (2, True)
+    assert (said.code, said.err.partition(";")[0]) == (2, wording)
 
 
-def test_summaries_of_sessions_are_metrics(table: Callable[..., Said]) -> None:
+def test_summaries_of_sessions_are_metrics(table: Callable[..., Said], wording: SnapshotAssertion) -> None:
     said = table("--metric", "nof:threshold=0.5,limit=10", "--by", "model", "--aggregation", "pooled", "--csv")
     ends = {line.split(",")[0]: line.split(",")[-1] for line in said.out.splitlines()[1:]}
     assert ends["box_fill"] == ""
@@ -91,7 +92,7 @@ def test_summaries_of_sessions_are_metrics(table: Callable[..., Said]) -> None:
     said = table("--metric", "nof:treshold=0.5")
     assert (said.code, "did you mean 'threshold'" in said.err) == (2, True)
     said = table("--reference", "paper", "--metric", "auc")
-    assert (said.code, said.err) == (2, "error: published numbers are Dice; omit --metric with --reference\n")
+    assert (said.code, said.err) == (2, wording)
 
 
 def test_ours_beside_the_paper(table: Callable[..., Said]) -> None:
@@ -113,57 +114,56 @@ def test_other_protocols_are_not_mixed_into_a_comparison_with_the_paper(table: C
     assert (said.code, "cannot be combined" in said.err) == (2, True)
 
 
-def test_the_table_says_what_the_paper_has_instead(table: Callable[..., Said]) -> None:
+def test_the_table_says_what_the_paper_has_instead(table: Callable[..., Said], wording: SnapshotAssertion) -> None:
     plain = rows({"dice": 0.5}, dataset="lnq", model="medsam", **PAPER)
     store = Store(Path("intrabench-results"), "other")
     store.write_part([{k: v for k, v in row.items() if v is not None} for row in plain.to_dicts()], [])
     said = table("--reference", "paper")
     assert (said.code, said.out.count("3B Inter")) == (0, 1)
-    assert said.err == "not compared: medsam; the paper has medsam:policy=radioactive\n"
+    assert said.err == wording
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    "words",
     [
-        (("--format", "word"), "there is no format 'word'; choose from text, csv, markdown, latex, html, json"),
-        (("--failed", "zero"), "--failed zero is unknown; give worst, all or drop"),
-        (("--aggregation", "median"), "there is no aggregation 'median'"),
-        (("--reference", "papre"), "there is no reference 'papre', did you mean 'paper'?"),
-        (("--interval", "--columns", "label"), "--interval and --counts need data sets as columns"),
+        ("--format", "word"),
+        ("--failed", "zero"),
+        ("--aggregation", "median"),
+        ("--reference", "papre"),
+        ("--interval", "--columns", "label"),
     ],
+    ids=" ".join,
 )
-def test_wrong_words(table: Callable[..., Said], words: tuple[str, ...], told: str) -> None:
+def test_wrong_words(table: Callable[..., Said], words: tuple[str, ...], wording: SnapshotAssertion) -> None:
     said = table(*words)
     assert said.code == 2
-    assert said.err.startswith(f"error: {told}")
+    assert said.err == wording
 
 
 def test_identity_is_what_lines_are_by_default() -> None:
     assert Layout().by == IDENTITY
 
 
-def test_options_that_would_be_ignored_are_refused(table: Callable[..., Said]) -> None:
+def test_options_that_would_be_ignored_are_refused(table: Callable[..., Said], wording: SnapshotAssertion) -> None:
     said = table("--groups", "--by", "model", "--counts", "--reference", "paper")
-    assert (said.code, said.err) == (
-        2,
-        "error: --groups cannot be combined with --by, --counts, --reference; omit one of them\n",
-    )
+    assert (said.code, said.err) == (2, wording)
 
 
-def test_options_that_the_table_of_users_would_ignore_are_refused(table: Callable[..., Said]) -> None:
-    for words, others in (
-        (("--round", "2"), "--round"),
-        (("--groups",), "--users"),
-        (("--reference", "paper"), "--reference"),
-        (("--reference", "paper", "--protocol", "intrabench@1", "--by", "model"), "--by, --reference"),
+def test_options_that_the_table_of_users_would_ignore_are_refused(
+    table: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
+    for words in (
+        ("--round", "2"),
+        ("--groups",),
+        ("--reference", "paper"),
+        ("--reference", "paper", "--protocol", "intrabench@1", "--by", "model"),
     ):
         said = table("--users", *words)
-        option = "--groups" if "--groups" in words else "--users"
-        assert (said.code, said.err) == (2, f"error: {option} cannot be combined with {others}; omit one of them\n")
-    assert "no model that was given real first clicks has dice" in table("--users").err
+        assert (said.code, said.err) == (2, wording)
+    assert table("--users").err == wording
 
 
-def test_the_published_users_stand_beside_ours(say: Callable[..., Said]) -> None:
+def test_the_published_users_stand_beside_ours(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     store = Store(Path("intrabench-results"), "run")
     shared = {
         "model": "sam:multimask=best",
@@ -181,29 +181,27 @@ def test_the_published_users_stand_beside_ours(say: Callable[..., Said]) -> None
     assert [line[::2] for line in lines[1:]] == [("real", "published"), ("of the published network", "published")]
     assert say(*asked, "--users", "--metric", "iou").out == say(*asked).out
     said = say(*asked, "--metric", "boundary_iou")
-    assert said.err == "error: --reference of rclicks-users@1 cannot be combined with --metric; omit one of them\n"
+    assert said.err == wording
 
 
-def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said]) -> None:
+def test_the_published_clicks_take_no_metric_of_ones_own(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     store = Store(Path("intrabench-results"), "run")
     given = rows({"dice": 0.5}, protocol="rclicks@1", model="sam", dataset="tetris", prompter="click_deepest")
     store.write_part([{k: v for k, v in row.items() if v is not None} for row in given.to_dicts()], [])
     asked = ("table", "--protocol", "rclicks@1", "--reference", "paper")
     said = say(*asked, "--metric", "auc", "--round", "3")
-    assert said.err == "error: --reference of rclicks@1 cannot be combined with --metric, --round; omit one of them\n"
+    assert said.err == wording
     told = "only the baseline of rclicks@1 was played, and no groups of clicks; run it without --only"
     assert told in say(*asked).err
 
 
-def test_a_round_that_no_run_allowed_is_refused(table: Callable[..., Said]) -> None:
+def test_a_round_that_no_run_allowed_is_refused(table: Callable[..., Said], wording: SnapshotAssertion) -> None:
     said = table("--round", "9")
     assert said.code == 2
-    assert said.err == "error: --round 9 is beyond all that was run, 0 corrections; omit it\n"
+    assert said.err == wording
     assert table("--round", "0").code == 0
     record = {"state": "finished", "rounds": 3}  # sessions may all have ended before
     Path("intrabench-results/runs").mkdir(exist_ok=True)
     Path("intrabench-results/runs/run.json").write_text(json.dumps(record))
     assert table("--round", "3").code == 0
-    assert table("--round", "4").err == (
-        "error: --round 4 is beyond all that was run, 3 corrections; give --round 0 to 3\n"
-    )
+    assert table("--round", "4").err == wording

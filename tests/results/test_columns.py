@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.results.columns import LONGEST, MOST
 from intrabench.results.parts import damaged_parts, left_out_columns, read_rows
@@ -24,21 +25,21 @@ def stored(**columns: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "told"),
+    ("column", "value"),
     [
-        ("nsd_2mm", 7.0, "nsd_2mm = 7, expected 0 to 1"),
-        ("nsd:tolerance_mm=1", 7.0, "nsd:tolerance_mm=1 = 7, expected 0 to 1"),
-        ("hd95_mm", -3.0, "hd95_mm = -3, expected 0 to inf"),
-        ("hd95_mm", math.nan, "hd95_mm = nan"),
-        ("segment_s", -1.0, "segment_s = -1"),
-        ("somebodys", math.nan, "somebodys = nan"),
+        ("nsd_2mm", 7.0),
+        ("nsd:tolerance_mm=1", 7.0),
+        ("hd95_mm", -3.0),
+        ("hd95_mm", math.nan),
+        ("segment_s", -1.0),
+        ("somebodys", math.nan),
     ],
 )
-def test_a_value_out_of_range_is_damage(column: str, value: float, told: str) -> None:
+def test_a_value_out_of_range_is_damage(column: str, value: float, wording: SnapshotAssertion) -> None:
     stored(**{column: value})
     assert read_rows(OUT).is_empty()
     (said,) = damaged_parts(OUT)
-    assert told in said
+    assert said == wording
 
 
 def test_what_may_be_stays() -> None:
@@ -57,8 +58,10 @@ def test_columns_that_no_metric_writes_are_left_out_and_named(name: str) -> None
     assert damaged_parts(OUT) == []
 
 
-def test_of_too_many_columns_some_are_read() -> None:
+def test_of_too_many_columns_some_are_read(wording: SnapshotAssertion) -> None:
     stored(**{f"x{number}": 0.5 for number in range(2 * MOST)})
     assert sum(name.startswith("x") for name in read_rows(OUT).columns) == MOST - 2
     (said,) = left_out_columns(OUT)
-    assert said.startswith(f"{MOST + 2} columns of metrics are left out, x198, x199, x200 and {MOST - 1} more")
+    assert f"{MOST + 2} columns" in said
+    assert f"and {MOST - 1} more" in said
+    assert said == wording

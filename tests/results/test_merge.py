@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import pytest
 import typer
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 import intrabench
@@ -48,25 +49,23 @@ def content(root: Path) -> dict[str, bytes]:
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}
 
 
-def test_links_out_of_a_folder_are_not_copied() -> None:
+def test_links_out_of_a_folder_are_not_copied(wording: SnapshotAssertion) -> None:
     stored(A, "run-a", rows({"case": "1", "dice": 0.5}), state="finished")
     Path("private.json").write_text('{"secret": 1}')
     (A / "runs" / "theirs.json").symlink_to("../../private.json")
     (A / "runs" / "again.json").symlink_to("run-a.json")
     merged = merge([A], OUT)
-    assert merged.damaged == ["a/runs/theirs.json is a link out of a and is left out; put the file in its place"]
+    assert merged.damaged == wording
     assert sorted(path.name for path in (OUT / "runs").iterdir()) == ["again.json", "run-a.json"]
 
 
-def test_a_record_that_is_no_file_is_named_and_left_out() -> None:
+def test_a_record_that_is_no_file_is_named_and_left_out(wording: SnapshotAssertion) -> None:
     stored(A, "run-a", rows({"case": "1", "dice": 0.5}), state="finished")
     os.mkfifo(A / "runs" / "pipe.json")
     (A / "runs" / "gone.json").symlink_to("nothing")
     (A / "runs" / "folder.json").mkdir()
     merged = merge([A], OUT)
-    assert merged.damaged == [
-        f"a/runs/{name}.json is no file and is left out; move it away" for name in ("folder", "gone", "pipe")
-    ]
+    assert merged.damaged == wording
     assert sorted(path.name for path in (OUT / "runs").iterdir()) == ["run-a.json"]
 
 
@@ -133,15 +132,12 @@ def test_a_session_that_went_on_elsewhere_and_one_that_failed_are_no_contradicti
     assert merge([A, B], OUT).conflicts == []
 
 
-def test_contradictions_are_named_with_both_values_and_nothing_is_copied() -> None:
+def test_contradictions_are_named_with_both_values_and_nothing_is_copied(wording: SnapshotAssertion) -> None:
     shared = {"session": "s", "dataset": "liver", "case": "7", "target": "tumour.2", "written_at": 1}
     stored(A, "run-a", curve([0.5, 0.625], **shared, fp_voxels=3))
     stored(B, "run-b", curve([0.5, 0.5], **{**shared, "written_at": 2}, fp_voxels=3))
     merged = merge([A, B], OUT)
-    assert merged.conflicts == [
-        "liver, case 7, tumour.2, m, p, seed 0, round 1: dice 0.625 in a and 0.5 in b, 0.125 apart; "
-        "iou 0.625 in a and 0.5 in b, 0.125 apart"
-    ]
+    assert merged.conflicts == wording
     assert merged.copied == 0
     assert not OUT.exists()
     assert merge([A, B], OUT, newest=True).copied == 6
@@ -161,7 +157,7 @@ def test_other_things_than_scores_contradict_each_other_too(column: str) -> None
     assert f"{column} " in told
 
 
-def test_rounding_of_networks_is_told_apart() -> None:
+def test_rounding_of_networks_is_told_apart(wording: SnapshotAssertion) -> None:
     """One differs a little, one too much, one went apart after a little, one is no network."""
 
     def both(case: str, ours: list[float], theirs: list[float], prompts: str = "h", **shared: Any) -> None:
@@ -177,10 +173,7 @@ def test_rounding_of_networks_is_told_apart() -> None:
     merged = merge([A, B], OUT)
     told = [text.partition(",")[2].partition(",")[0].strip() for text in merged.conflicts]
     assert told == ["case for no reason", "case much", "case no network"]
-    assert merged.rounding == [
-        "2 rows of networks in b: as machines round, unlike those of other folders in Dice by 0.0005 at most; in 2 "
-        "rows the prompts of later rounds went apart for that"
-    ]
+    assert merged.rounding == wording
 
 
 def test_one_voxel_of_a_small_target_is_rounding() -> None:
@@ -189,7 +182,7 @@ def test_one_voxel_of_a_small_target_is_rounding() -> None:
     assert merge([A, B], OUT).conflicts == []
 
 
-def test_of_two_masks_the_one_with_more_rounds_is_kept() -> None:
+def test_of_two_masks_the_one_with_more_rounds_is_kept(wording: SnapshotAssertion) -> None:
     stored(A, "run-a", curve([0.5], session="s"), masks=1)
     stored(B, "run-b", curve([0.5, 0.6, 0.7], session="s"), masks=3)
     merge([A], OUT)
@@ -198,11 +191,13 @@ def test_of_two_masks_the_one_with_more_rounds_is_kept() -> None:
     merge([A], OUT)
     assert len(read_masks(OUT, "s")) == 3
     Store(A, "later").write_masks({"s": [Mask.of(np.ones((2, 2, 2)))] * 3})
-    assert merge([A], OUT).rounding == ["masks a/masks/s.npz differ from out/masks/s.npz, which are kept"]
+    assert merge([A], OUT).rounding == wording
     assert [mask.voxels for mask in read_masks(OUT, "s")] == [1, 2, 3]
 
 
-def test_recordings_are_copied_also_of_a_folder_without_rows_and_the_longer_of_one_counts() -> None:
+def test_recordings_are_copied_also_of_a_folder_without_rows_and_the_longer_of_one_counts(
+    wording: SnapshotAssertion,
+) -> None:
     for folder, lines in ((A, "first\n"), (B, "first\nsecond\n")):
         (folder / "people/recordings").mkdir(parents=True)
         (folder / "people/recordings/one.jsonl").write_text(lines)
@@ -211,8 +206,9 @@ def test_recordings_are_copied_also_of_a_folder_without_rows_and_the_longer_of_o
     assert (OUT / "people/recordings/one.jsonl").read_text() == "first\nsecond\n"
     assert len(read_rows(OUT)) == 1
     (A / "people/recordings/one.jsonl").write_text("other\nsecond\n")
-    with pytest.raises(IntraBenchError, match="should be equal, but are not"):
+    with pytest.raises(IntraBenchError) as caught:
         merge([A], OUT)
+    assert caught == wording
 
 
 def test_masks_that_were_packed_differently_are_equal() -> None:
@@ -223,14 +219,15 @@ def test_masks_that_were_packed_differently_are_equal() -> None:
     assert merge([A, B], OUT).rounding == []
 
 
-def test_a_part_that_was_changed_is_refused() -> None:
+def test_a_part_that_was_changed_is_refused(wording: SnapshotAssertion) -> None:
     stored(A, "run-a", rows({"dice": 0.5}))
     shutil.copytree(A, B)
     pl.read_parquet(B / "rows" / "run-a-0001.parquet").with_columns(dice=pl.lit(0.9)).write_parquet(
         B / "rows" / "run-a-0001.parquet"
     )
-    with pytest.raises(IntraBenchError, match=r"b/rows/run-a-0001\.parquet and a/rows/run-a-0001\.parquet are of one"):
+    with pytest.raises(IntraBenchError) as caught:
         merge([A, B], OUT)
+    assert caught == wording
     assert not OUT.exists()
 
 
@@ -270,7 +267,9 @@ def test_a_merge_on_another_machine_has_a_place_of_its_own(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["copyfile", "replace"])
 @pytest.mark.parametrize("out", [OUT, Path("old")])
-def test_a_failure_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, name: str, out: Path) -> None:
+def test_a_failure_leaves_everything_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, name: str, out: Path, wording: SnapshotAssertion
+) -> None:
     """The first copy fails, then the second, and so on; every other time it is Ctrl-C."""
     stored(A, "run-a", rows({"case": "1", "session": "s"}), masks=1, state="running")
     merge([A], Path("old"))
@@ -299,17 +298,17 @@ def test_a_failure_leaves_everything_as_it_was(monkeypatch: pytest.MonkeyPatch, 
         assert out.exists() == (out != OUT)
     assert number > 8  # so often something could fail
     left[0] = number = 1
-    with pytest.raises(IntraBenchError, match=r"^new cannot be written because the disk is full"):
+    with pytest.raises(IntraBenchError) as caught:
         merge([A, B], Path("new"))
+    assert caught == wording
     assert sorted(read_rows(out)["case"]) == ["1", "2"]
 
 
-def test_what_is_no_results_folder_is_refused() -> None:
+def test_what_is_no_results_folder_is_refused(wording: SnapshotAssertion) -> None:
     A.mkdir()
-    with pytest.raises(
-        IntraBenchError, match="a is not a results folder, because it has no rows and no people/recordings"
-    ):
+    with pytest.raises(IntraBenchError) as caught:
         merge([A], OUT)
+    assert caught == wording
     stored(B, "run-b", rows({}))
     with pytest.raises(IntraBenchError, match="merged into itself"):
         merge([B], Path("./b"))
@@ -338,39 +337,42 @@ def typed() -> Callable[..., Any]:
     return lambda *words: CliRunner().invoke(app, words)
 
 
-def test_the_command(typed: Callable[..., Any]) -> None:
+def test_the_command(typed: Callable[..., Any], wording: SnapshotAssertion) -> None:
     stored(A, "run-a", curve([0.5], session="s"))
     stored(B, "run-b", curve([0.75], session="s"))
     refused = typed("merge", "a", "b", "--out", "out")
     assert refused.exit_code == 1
-    assert "contradiction: d, case 1, x.1, m, p, seed 0, round 0: dice 0.5 in a and 0.75 in b, 0.25" in refused.stderr
-    assert "nothing was copied to out; with --newest the newest results count" in refused.stderr
+    assert "dice 0.5" in refused.stderr
+    assert "0.75 in b, 0.25" in refused.stderr
+    assert refused.stderr == wording
     forced = typed("merge", "a", "b", "--out", "out", "--newest")
-    assert (forced.exit_code, forced.stdout) == (0, "copied 6 files to out, 0 existed already\n")
+    assert (forced.exit_code, forced.stdout) == (0, wording)
     (A / "rows" / "x.parquet").touch()
     assert typed("merge", "a", "--out", "new").exit_code == 1
     assert len(read_rows(Path("new"))) == 1
 
 
-def test_export_takes_rows_and_masks(typed: Callable[..., Any], data: Path) -> None:
+def test_export_takes_rows_and_masks(typed: Callable[..., Any], data: Path, wording: SnapshotAssertion) -> None:
     intrabench.run("box_fill", "box_slice", "phantom:shape=16x32x32,instances=2", save_masks=True)
     for words in (["masks", "nii"], ["masks", "nii", "--out", "intrabench-results"]):
-        assert typed("export", *words).stdout == "wrote 2 masks to nii\n"
+        assert typed("export", *words).stdout == wording
     said = typed("export", "rows", "all.csv", "--turns")
-    assert said.stdout == "wrote 2 lines to all.csv\nwrote 2 lines to all.turns.csv\n"
+    assert said.stdout == wording
     Path("intrabench-results/rows/z.parquet").touch()
     said = typed("export", "rows", "all.csv")
     assert said.exit_code == 1
     assert "z.parquet cannot be read" in said.stderr
 
 
-def test_metrics_of_one_machine_alone() -> None:
+def test_metrics_of_one_machine_alone(wording: SnapshotAssertion) -> None:
     """Two sessions differ in a metric that nobody here knows; a third folder has rows without it."""
     shared = {"metrics": "dice@1 iou@1 nsd_2mm@1 hd95_mm@1 roughness@1", "dice": 0.5}
     for root, value in ((A, 0.25), (B, 0.75)):
         stored(root, f"run-{root}", rows({"case": "1", **shared}).with_columns(roughness=pl.lit(value)))
     (told,) = merge([A, B], OUT).conflicts
-    assert "roughness 0.25 in a and 0.75 in b, 0.5 apart" in told
+    assert "roughness 0.25" in told
+    assert "0.75 in b, 0.5" in told
+    assert told == wording
     assert not (OUT / "rows").exists()
     stored(Path("plain"), "run-c", rows({"case": "2", "dice": 0.5}))
     assert merge([A, Path("plain")], OUT).conflicts == []

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.verify import verify
@@ -96,7 +97,7 @@ def test_the_folder_goes_on(old: Path) -> None:
     assert read_rows(Path("all")).sort("session", "round").equals(read_rows(old).sort("session", "round"))
 
 
-def test_its_sessions_are_of_an_older_version(data: Path) -> None:
+def test_its_sessions_are_of_an_older_version(data: Path, wording: SnapshotAssertion) -> None:
     (verdict,) = verify(OLD, sample=1)
     assert verdict.found == "unknown"
-    assert "it is of an older version of intrabench" in verdict.message
+    assert verdict.message == wording

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests import scripts
 from tests.documented import ROOT
@@ -16,14 +17,15 @@ script = scripts.script("release")
 
 
 @pytest.mark.parametrize("place", script.PLACES)
-def test_the_version_is_written_where_it_stands(place: str) -> None:
+def test_the_version_is_written_where_it_stands(place: str, wording: SnapshotAssertion) -> None:
     text = (ROOT / place).read_text("utf-8")
     new = script.written(text, place, "7.8.9")
     changed = [(a, b) for a, b in zip(text.splitlines(), new.splitlines(), strict=True) if a != b]
     assert len(changed) == 1
     assert changed[0][1] == changed[0][0].replace("0.1.0", "7.8.9")
-    with pytest.raises(script.Refused, match=f"{place} should have the version once, but has it 0 times"):
+    with pytest.raises(script.Refused) as caught:
         script.written("", place, "7.8.9")
+    assert caught == wording
 
 
 def test_all_places_agree() -> None:
@@ -42,18 +44,19 @@ def test_the_changelog_gets_the_day() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "tags", "status", "sentence"),
+    ("version", "tags", "status"),
     [
-        ("0.2", [], "", "'0.2' is no version; expected three numbers"),
-        ("0.2.0rc1", [], "", "is no version"),
-        ("0.2.0", ["v0.2.0"], "", "0.2.0 does not come after 0.2.0, which is released"),
-        ("0.9.0", ["v0.10.0", "v0.2.0"], "", "0.9.0 does not come after 0.10.0"),
-        ("0.2.0", [], " M README.md", "uncommitted changes"),
+        ("0.2", [], ""),
+        ("0.2.0rc1", [], ""),
+        ("0.2.0", ["v0.2.0"], ""),
+        ("0.9.0", ["v0.10.0", "v0.2.0"], ""),
+        ("0.2.0", [], " M README.md"),
     ],
 )
-def test_refused(version: str, tags: list[str], status: str, sentence: str) -> None:
-    with pytest.raises(script.Refused, match=sentence):
+def test_refused(version: str, tags: list[str], status: str, wording: SnapshotAssertion) -> None:
+    with pytest.raises(script.Refused) as caught:
         script.checked(version, tags, status)
+    assert caught == wording
 
 
 def test_a_higher_version_may_come() -> None:

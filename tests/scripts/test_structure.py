@@ -32,6 +32,7 @@ def test_arrows_that_run_up_are_counted() -> None:
     assert structure.running_up({**layers, "files": {"cli"}}) == [("files", "cli")]
 
 
-def test_a_test_that_pins_a_sentence_is_counted() -> None:
+def test_few_tests_pin_a_sentence() -> None:
+    """Sentences stand in `tests/golden/wording`; `tests/wording.py` says how."""
     total, pinning = structure.tests()
-    assert len(pinning) < 0.29 * total
+    assert len(pinning) <= 0.05 * total, "\n".join(pinning)

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import ClassVar, Literal
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs.specs import build, in_sequence, located, nearest, parse, quoted, short_spec_of, spec_of, split
@@ -46,21 +47,23 @@ def test_malformed(spec: str) -> None:
         parse(spec)
 
 
-def test_a_path_with_commas_is_told_to_be_quoted() -> None:
-    with pytest.raises(IntraBenchError, match="gives n twice; give it once, and put a value with a comma in quotes"):
+def test_a_path_with_commas_is_told_to_be_quoted(wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         parse("thing:text=a,n=1,n=2")
+    assert caught == wording
     assert parse("thing:text='a,n=1',n=2") == ("thing", {"text": "a,n=1", "n": "2"})
 
 
-def test_build_checks_types_and_names() -> None:
+def test_build_checks_types_and_names(wording: SnapshotAssertion) -> None:
     arguments = {"n": "7", "size": "2", "kind": "b", "on": "true"}
     assert build(Thing, arguments, "x") == Thing(7, 2.0, "b", True)
     with pytest.raises(IntraBenchError, match="n=many does not fit"):
         build(Thing, {"n": "many"}, "thing:n=many")
     with pytest.raises(IntraBenchError, match="kind=c does not fit"):
         build(Thing, {"kind": "c"}, "thing:kind=c")
-    with pytest.raises(IntraBenchError, match="no parameter 'sizes', did you mean 'size'"):
+    with pytest.raises(IntraBenchError) as caught:
         build(Thing, {"sizes": "3"}, "thing:sizes=3")
+    assert caught == wording
 
 
 def test_written_back() -> None:
@@ -99,8 +102,8 @@ def test_numbers_that_do_not_fit_are_refused(spec: str) -> None:
         build(Optional, arguments, name)
 
 
-def test_nearest() -> None:
-    assert nearest("box_intrep", ["box_interp", "box_slice"]) == ", did you mean 'box_interp'?"
+def test_nearest(wording: SnapshotAssertion) -> None:
+    assert nearest("box_intrep", ["box_interp", "box_slice"]) == wording
     assert nearest("zzz", ["box_interp"]) == ""
 
 
@@ -111,9 +114,10 @@ def test_values_are_written_so_that_they_are_read_back(text: str) -> None:
     assert parse(spec) == ("name", {"key": text})
 
 
-def test_a_parameter_of_a_type_without_words_is_refused() -> None:
-    with pytest.raises(IntraBenchError, match="a spec cannot express odd, because of its type; omit it"):
+def test_a_parameter_of_a_type_without_words_is_refused(wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         build(Optional, {"odd": "x"}, "optional:odd=x")
+    assert caught == wording
 
 
 @dataclass(frozen=True)
@@ -124,20 +128,18 @@ class Needy:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    "arguments",
     [
-        ({}, "'needy': k has no default; give it one in class Needy, or write needy:k=..."),
-        ({"k": "abc"}, "'needy': k=abc does not fit; k takes a whole number"),
-        (
-            {"k": "1", "shape": "2x4"},
-            "'needy': shape=2x4 does not fit; shape takes three numbers, for example 3x2x1",
-        ),
+        {},
+        {"k": "abc"},
+        {"k": "1", "shape": "2x4"},
     ],
+    ids=str,
 )
-def test_what_a_parameter_takes_is_said_in_words(arguments: dict[str, str], sentence: str) -> None:
+def test_what_a_parameter_takes_is_said_in_words(arguments: dict[str, str], wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
         build(Needy, arguments, "needy")
-    assert str(caught.value) == sentence
+    assert str(caught.value) == wording
 
 
 def test_a_type_that_the_class_does_not_import_is_one_sentence() -> None:

@@ -7,23 +7,24 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.specs.values import expected, fits
 
 
 @pytest.mark.parametrize(
-    ("hint", "words"),
+    "hint",
     [
-        (int, "a whole number"),
-        (float | None, "a number"),
-        (Path | None, "a path"),
-        (Literal["a"], "a"),
-        (Literal[6, 18, 26], "6, 18 or 26"),
-        (tuple[int, int], "two numbers, for example 3x2"),
+        int,
+        float | None,
+        Path | None,
+        Literal["a"],
+        Literal[6, 18, 26],
+        tuple[int, int],
     ],
 )
-def test_types_in_words(hint: Any, words: str) -> None:
-    assert expected(hint) == words
+def test_types_in_words(hint: Any, wording: SnapshotAssertion) -> None:
+    assert expected(hint) == wording
 
 
 def test_values_fit_that_can_be_used_as_they_are() -> None:

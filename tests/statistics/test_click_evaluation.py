@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.clickability.click_metrics import click_metrics
 from intrabench.clickability.clicks_csv import RealClicks
@@ -89,20 +90,21 @@ def test_means_of_several_data_sets() -> None:
     assert theirs == found["pde"][3]
 
 
-def test_what_cannot_be_evaluated() -> None:
-    with pytest.raises(IntraBenchError, match="there are no clicks to compare with"):
+def test_what_cannot_be_evaluated(wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         evaluate([], scene, Uniform())
-    with pytest.raises(IntraBenchError, match="clicks of a were made on 10 x 12 pixels, but its picture has 30 x 40"):
+    assert caught == wording
+    with pytest.raises(IntraBenchError) as caught:
         evaluate([replace(ENTRIES[0], shape=(10, 12))], scene, Uniform())
+    assert caught == wording
 
     def nothing_wrong(one: RealClicks) -> ClickedImage:
         image, target, error = scene(one)
         return image, target, error & ~error
 
-    with pytest.raises(
-        IntraBenchError, match=r"uniform cannot be compared with the clicks of a \(ValueError: a click map must"
-    ):
+    with pytest.raises(IntraBenchError) as caught:
         evaluate(ENTRIES, nothing_wrong, Uniform())
+    assert caught == wording
 
 
 def test_the_frame_is_typed() -> None:

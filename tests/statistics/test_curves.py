@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
@@ -136,9 +137,10 @@ def test_area_under_the_steps() -> None:
     assert values(auc(steps(rows), "round", budget=2)) == [pytest.approx(0.3), pytest.approx(0.6)]
 
 
-def test_no_area_over_nothing() -> None:
-    with pytest.raises(IntraBenchError, match="no area over a budget of 0 round"):
+def test_no_area_over_nothing(wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         auc(steps(played([0.5])), "round", budget=0)
+    assert caught == wording
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6), st.floats(0.5, 9))

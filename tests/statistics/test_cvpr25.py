@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.measures import described, measured
@@ -104,12 +105,9 @@ def test_a_failure_that_ended_a_session_is_no_missing_step() -> None:
     assert values(alone, "cvpr25_auc:missing=previous") == near(0), "a case that could not be prepared"
 
 
-def test_in_words() -> None:
-    assert described(f"cvpr25_auc:{GATE}") == (
-        f"cvpr25_auc:{GATE} (area under nsd_2mm of rounds 1 to 5, 0 to 4, 0 unless the case's Dice is above 0.2)"
-    )
-    assert described("cvpr25_final:missing=previous").endswith(
-        "(dice after click 5, a missing answer is the one before)"
-    )
-    with pytest.raises(IntraBenchError, match="first=5, expected a round from 0 to 4"):
+def test_in_words(wording: SnapshotAssertion) -> None:
+    assert described(f"cvpr25_auc:{GATE}") == wording
+    assert described("cvpr25_final:missing=previous") == wording
+    with pytest.raises(IntraBenchError) as caught:
         described("cvpr25_auc:first=5")
+    assert caught == wording

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.selection import check_targets, select_cases, select_targets
@@ -46,24 +47,21 @@ def test_cases(wanted: list[str], chosen: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    "wanted",
     [
-        ("first:0", "--cases first:0 does not give a number of cases; write for example first:5"),
-        ("first:two", "--cases first:two does not give a number of cases; write for example first:5"),
-        (
-            "subset:smoky",
-            "--cases: data set set has no subset 'smoky', did you mean 'smoke'?; it has smoke, none",
-        ),
-        ("d*", "--cases: data set set has no case that matches 'd*'; it has a1, a2, b[1], b2, c:3"),
-        ("@absent.txt", "--cases @absent.txt is not a text file; give one with a case per line"),
-        ("@empty.txt", "--cases @empty.txt names no case; write one case per line"),
+        "first:0",
+        "first:two",
+        "subset:smoky",
+        "d*",
+        "@absent.txt",
+        "@empty.txt",
     ],
 )
-def test_cases_that_do_not_exist(wanted: str, told: str) -> None:
+def test_cases_that_do_not_exist(wanted: str, wording: SnapshotAssertion) -> None:
     Path("empty.txt").write_text("# nothing\n")
     with pytest.raises(IntraBenchError) as caught:
         select_cases(dataset(), [wanted])
-    assert str(caught.value) == told
+    assert str(caught.value) == wording
 
 
 def index(*sizes: tuple[str, int, int, int]) -> CaseIndex:
@@ -94,14 +92,15 @@ def test_targets(wanted: list[str], chosen: list[str]) -> None:
     assert [info.id for info in found] == chosen
 
 
-def test_a_bound_that_no_target_of_any_case_meets_is_refused() -> None:
+def test_a_bound_that_no_target_of_any_case_meets_is_refused(wording: SnapshotAssertion) -> None:
     cases = [index(("node", 1, 100, 4)), index(("node", 1, 200, 4))]
     check_targets(cases, ["ml>=2", "node"])
-    with pytest.raises(IntraBenchError, match=r"^--targets 'ml>2' matches no target of the selected cases"):
+    with pytest.raises(IntraBenchError) as caught:
         check_targets(cases, ["ml>2"])
+    assert caught == wording
 
 
-def test_a_run_of_a_subset_and_of_large_targets(say: Callable[..., Said]) -> None:
+def test_a_run_of_a_subset_and_of_large_targets(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     spec = "phantom:shape=16x32x32,instances=3,scans=4"
     common = ("run", "-m", "box_fill", "-p", "box_slice", "-d", spec, "--cases", "subset:smoke")
     index = store.prepare(Phantom((16, 32, 32), scans=4), "case-1")
@@ -112,4 +111,4 @@ def test_a_run_of_a_subset_and_of_large_targets(say: Callable[..., Said]) -> Non
     assert set(rows.filter(case="case-1")["target"]) == {info.id for info in index.targets} - {smallest.id}
     told = say(*common, "--targets", "ml>999")
     assert told.code == 2
-    assert "--targets 'ml>999' matches no target" in told.err
+    assert told.err == wording

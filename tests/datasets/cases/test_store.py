@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import Others
@@ -65,15 +66,16 @@ def test_what_the_other_targets_are_takes_no_list_for_each_target() -> None:
         Others(infos, 0)[3]
 
 
-def test_only_the_targets_asked_for_and_without_the_label_map(tmp_path: Path) -> None:
+def test_only_the_targets_asked_for_and_without_the_label_map(tmp_path: Path, wording: SnapshotAssertion) -> None:
     dataset = put(tmp_path / "mine", "p1", some_image(), some_labels())
     store.prepare(dataset, "p1", tmp_path)
     (tmp_path / "mine" / "p1" / "labels.nii.gz").unlink()  # a prepared case no longer needs it
     scene = store.open_case(dataset, "p1", tmp_path)
     assert [target.id for target in scene.targets(["tumour.2"])] == ["tumour.2"]
     assert scene.targets([]) == []
-    with pytest.raises(IntraBenchError, match=r"no target 'tumor\.2', did you mean 'tumour\.2'"):
+    with pytest.raises(IntraBenchError) as caught:
         scene.targets(["tumor.2"])
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
@@ -131,15 +133,16 @@ def test_no_targets_is_an_empty_list(tmp_path: Path) -> None:
     assert store.open_case(dataset, "one", tmp_path).targets() == []
 
 
-def test_names_of_cases_stay_inside_the_store(tmp_path: Path) -> None:
+def test_names_of_cases_stay_inside_the_store(tmp_path: Path, wording: SnapshotAssertion) -> None:
     dataset = given(Volume.from_canonical(some_image()))
     for case in dataset.cases():
         assert store.prepare(dataset, case, tmp_path / "root").case == case
     folders = sorted(path.name for path in (tmp_path / "root" / "cases" / "given-1").iterdir() if path.is_dir())
     assert folders == ["%2E%2E", "%2Ehidden", "a%2Fb", "one", "scan 2"]
     assert {path.name for path in tmp_path.iterdir()} <= {"root", "cwd"}
-    with pytest.raises(IntraBenchError, match="has no case 'onee', did you mean 'one'"):
+    with pytest.raises(IntraBenchError) as caught:
         store.prepare(dataset, "onee", tmp_path)
+    assert caught == wording
 
 
 def test_cases_are_listed_once_and_again_for_an_unknown_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

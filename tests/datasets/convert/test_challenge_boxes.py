@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert.challenge_boxes import FIELDS, first_boxes, unpickled
 from intrabench.errors import IntraBenchError
@@ -65,6 +66,7 @@ def test_nothing_is_executed(tmp_path: Path, inside: str) -> None:
 
 
 @pytest.mark.parametrize("row", [{}, {**BOX, "z_mid": None}, {**BOX, "z_min": "2"}, [1, 2], [1.5] * 7, [np.nan] * 7])
-def test_what_is_no_box(row: Any) -> None:
-    with pytest.raises(IntraBenchError, match=r"f has a box .*, expected the numbers z_min, z_max, z_mid"):
+def test_what_is_no_box(row: Any, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         first_boxes([row], "f")
+    assert caught == wording

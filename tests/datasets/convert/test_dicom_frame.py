@@ -13,12 +13,14 @@ import pytest
 from PIL import Image
 from pydicom.encaps import encapsulate
 from pydicom.uid import JPEG2000Lossless, JPEGBaseline8Bit, JPEGLSLossless, RLELossless
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert.dicom_frame import check_frame
 from intrabench.datasets.convert.dicom_series import read_series
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import change, write_ct
 from tests.datasets.convert.test_dicom_series import write_enhanced
+from tests.wording import without_reasons
 
 STORED = np.random.default_rng(0).integers(0, 200, (3, 16, 12)).astype(np.uint16)
 EIGHT_BITS = {"BitsAllocated": 8, "BitsStored": 8, "HighBit": 7}
@@ -66,23 +68,23 @@ def test_frames_of_another_size_are_refused(tmp_path: Path, kind: str, size: tup
         read_series(paths)
 
 
-def test_frames_of_more_bits_are_refused(tmp_path: Path) -> None:
+def test_frames_of_more_bits_are_refused(tmp_path: Path, wording: SnapshotAssertion) -> None:
     """GDCM clips them."""
     paths = written(tmp_path, "JPEG-LS")
-    with pytest.raises(
-        IntraBenchError, match=r"a frame of 16 x 12 pixels of 16 bits, but its header says 16 x 12 of at"
-    ):
+    with pytest.raises(IntraBenchError) as caught:
         read_series([change(path, **EIGHT_BITS) for path in paths])
+    assert caught == wording
 
 
-def test_frames_of_a_multi_frame_file_too(tmp_path: Path) -> None:
+def test_frames_of_a_multi_frame_file_too(tmp_path: Path, wording: SnapshotAssertion) -> None:
     path = write_enhanced(tmp_path / "enhanced", [0, 1, 2, 3, 4, 5])
     dataset = pydicom.dcmread(path)
     dataset.compress(JPEGLSLossless)
     dataset.save_as(path, enforce_file_format=True)
     assert read_series([path]).volume.array.shape == (6, 13, 11)
-    with pytest.raises(IntraBenchError, match=r"a frame of 13 x 11 pixels of \d+ bits, but its header says 11 x 13 of"):
+    with pytest.raises(IntraBenchError) as caught:
         read_series([change(path, Rows=11, Columns=13)])
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
@@ -95,26 +97,26 @@ def test_frames_of_a_multi_frame_file_too(tmp_path: Path) -> None:
     ],
     ids=["JPEG", "JPEG 2000"],
 )
-def test_where_the_size_is(frame: bytes) -> None:
+def test_where_the_size_is(frame: bytes, wording: SnapshotAssertion) -> None:
     header = pydicom.Dataset()
     header.Rows, header.Columns, header.BitsAllocated = 16, 12, 16
     check_frame(frame, header, Path("a.dcm"))
     header.Rows = 17
-    with pytest.raises(
-        IntraBenchError, match="a frame of 16 x 12 pixels of 12 bits, but its header says 17 x 12 of at"
-    ):
+    with pytest.raises(IntraBenchError) as caught:
         check_frame(frame, header, Path("a.dcm"))
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
     "frame",
     [b"", b"\xff\xd8", b"\xff\xd8\xff\xe0\xff\xff", b"\xff\xd8" + b"\xff" * 50, b"\xff\x4f\xff\x51\0\0", bytes(1000)],
 )
-def test_frames_without_a_size_are_refused(frame: bytes) -> None:
+def test_frames_without_a_size_are_refused(frame: bytes, wording: SnapshotAssertion) -> None:
     header = pydicom.Dataset()
     header.Rows, header.Columns, header.BitsAllocated = 16, 12, 16
-    with pytest.raises(IntraBenchError, match=r"a\.dcm holds a frame that is truncated or damaged; fetch or export it"):
+    with pytest.raises(IntraBenchError) as caught:
         check_frame(frame, header, Path("a.dcm"))
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
@@ -127,9 +129,12 @@ def test_frames_without_a_size_are_refused(frame: bytes) -> None:
     ],
     ids=["huge", "no segments", "offsets outside", "segments of nothing"],
 )
-def test_a_frame_of_bad_runs_is_refused(tmp_path: Path, frame: bytes, tags: dict[str, Any]) -> None:
+def test_a_frame_of_bad_runs_is_refused(
+    tmp_path: Path, frame: bytes, tags: dict[str, Any], wording: SnapshotAssertion
+) -> None:
     """GDCM divides by their number, which ends the process."""
     paths = write_ct(tmp_path, STORED, syntax=RLELossless)
     damaged = {"PixelData": encapsulate([frame]), **tags}
-    with pytest.raises(IntraBenchError, match=r"/\d{3} cannot be read: it is truncated or damaged"):
+    with pytest.raises(IntraBenchError) as caught:
         read_series([change(path, **damaged) for path in paths])
+    assert without_reasons(str(caught.value)) == wording

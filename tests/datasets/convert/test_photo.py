@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import Image
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases.stored_case import StoredCase, read_index, write_case
 from intrabench.datasets.convert.photo import IGNORED, Coding, photo_case, photo_targets, read_ids, read_photo
@@ -210,17 +211,18 @@ def test_names_pair(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("images", "masks", "said"),
+    ("images", "masks"),
     [
-        (["a.jpg", "b.jpg"], ["a.png"], "the picture .*b.jpg has no mask"),
-        (["a.jpg"], ["a.png", "b.png"], "the mask .*b.png has no picture"),
-        (["a.jpg", "a.png"], ["a.png"], "have the same name"),
-        (["a.1.jpg", "a.2.jpg"], ["a.png"], "the picture .*a.2.jpg has no mask"),
+        (["a.jpg", "b.jpg"], ["a.png"]),
+        (["a.jpg"], ["a.png", "b.png"]),
+        (["a.jpg", "a.png"], ["a.png"]),
+        (["a.1.jpg", "a.2.jpg"], ["a.png"]),
     ],
 )
-def test_names_that_do_not_pair(images: list[str], masks: list[str], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_names_that_do_not_pair(images: list[str], masks: list[str], wording: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as caught:
         paired(images, masks)
+    assert caught == wording
 
 
 def test_bad_files_are_told_in_one_sentence(tmp_path: Path) -> None:

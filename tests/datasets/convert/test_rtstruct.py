@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert.dicom_series import Series, read_series
 from intrabench.datasets.convert.polygons import filled
@@ -21,7 +22,6 @@ from tests.datasets.convert.dicom_files import (
     STACKS,
     change,
     item,
-    uid,
     write_ct,
     write_rtstruct,
 )
@@ -162,14 +162,15 @@ def images(tmp_path: Path) -> list[Path]:
     return write_ct(tmp_path / "ct", STORED)
 
 
-def test_contours_are_cut_off_at_the_sides(tmp_path: Path, images: list[Path]) -> None:
+def test_contours_are_cut_off_at_the_sides(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
     series = read_series(images)
     contours = [outlined(series, 2, [(-5, -9), (3, -9), (3, 50), (-5, 50)]), outlined(series, 3, box(40, 50))]
     (segment,) = read_rtstruct(write_rtstruct(tmp_path / "rt", images, {"a": contours}), series)
     expected = np.zeros(STORED.shape, dtype=bool)
     expected[2, :, :3] = True
     assert np.array_equal(in_file_order(segment, series), expected)
-    assert segment.beside.endswith("a reaches up to 30.5 pixels beyond the sides of the images and is cut off there")
+    assert "to 30.5" in segment.beside
+    assert segment.beside == wording
 
 
 @pytest.mark.parametrize("geometry", ["POINT", "OPEN_PLANAR", "OPEN_NONPLANAR"])
@@ -187,15 +188,14 @@ def test_a_region_between_voxel_centres_is_empty(tmp_path: Path, images: list[Pa
     assert (segment.name, segment.mask.any()) == ("dot", False)
 
 
-def test_references(tmp_path: Path, images: list[Path]) -> None:
+def test_references(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
     series = read_series(images)
     regions = {"a": [outlined(series, 2, box(2, 6))]}
     path = write_rtstruct(tmp_path / "rt", images, regions)
     elsewhere = read_series(write_ct(tmp_path / "elsewhere", STORED, FrameOfReferenceUID="1.2.3"))
-    with pytest.raises(
-        IntraBenchError, match=f"rt was drawn on {uid(tmp_path / 'ct')} in a different frame of reference"
-    ):
+    with pytest.raises(IntraBenchError) as caught:
         read_rtstruct(path, elsewhere)
+    assert caught == wording
     same_frame = read_series(write_ct(tmp_path / "same", STORED))
     unnamed = write_rtstruct(tmp_path / "unnamed", images, regions, ReferencedFrameOfReferenceSequence=None)
     for file, scan in ((path, same_frame), (unnamed, series), (unnamed, elsewhere)):
@@ -226,7 +226,9 @@ def test_contours_that_belong_elsewhere(
         read_rtstruct(path, read_series(images))
 
 
-def test_regions_beyond_the_slices_and_beside_the_images(tmp_path: Path, images: list[Path]) -> None:
+def test_regions_beyond_the_slices_and_beside_the_images(
+    tmp_path: Path, images: list[Path], wording: SnapshotAssertion
+) -> None:
     regions = {"fine": [flat(4)], "cut": [flat(4), flat(-1.1)], "gone": [flat(17)], "beside": [flat(4) + [100, 0, 0]]}
     path = write_rtstruct(tmp_path / "rt", images, regions)
     series = read_series(images)
@@ -237,25 +239,24 @@ def test_regions_beyond_the_slices_and_beside_the_images(tmp_path: Path, images:
         "gone": 0,
         "beside": 0,
     }
-    beyond = f"contours more than half a step beyond the 8 slices of the series {series.uid}"
     assert {name: segment.lost for name, segment in found.items()} == {
         "fine": "",
-        "cut": f"{path}: the region cut has 1 of 2 {beyond}",
-        "gone": f"{path}: the region gone has 1 of 1 {beyond}",
+        "cut": wording,
+        "gone": wording,
         "beside": "",
     }
-    assert found["beside"].beside == (
-        f"{path}: the region beside lies outside the images of the series, so it is left out"
-    )
-    with pytest.raises(IntraBenchError, match=r'region cut has .* \(as do parts of 1 more\); .* outside = "cut"'):
+    assert found["beside"].beside == wording
+    with pytest.raises(IntraBenchError) as caught:
         settled(list(found.values()), "refuse")
+    assert caught == wording
     for outside, names, voxels in (("cut", list(found), 32), ("omit", ["fine", "beside"], 16)):
         kept, notes = settled(list(found.values()), outside)
         assert [segment.name for segment in kept] == names
         assert sum(segment.mask.voxels for segment in kept) == voxels
         assert len(notes) == 3
-    with pytest.raises(IntraBenchError, match=r"region gone .*, and nothing else is left"):
+    with pytest.raises(IntraBenchError) as caught:
         settled([found["gone"]], "cut")
+    assert caught == wording
 
 
 BROKEN = r"cannot be read: it is truncated or damaged \(.+\); fetch or export it again"
@@ -279,10 +280,11 @@ def test_refusals(tmp_path: Path, images: list[Path], harm: Callable[[Path], Any
 
 
 @pytest.mark.filterwarnings("ignore:Invalid value for VR DS")
-def test_coordinates_that_are_not_finite(tmp_path: Path, images: list[Path]) -> None:
+def test_coordinates_that_are_not_finite(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
     path = write_rtstruct(tmp_path / "rt", images, {"a": [flat(4) * [1, np.nan, 1]]})
-    with pytest.raises(IntraBenchError, match=r"rt: the region a has a contour with coordinates that are NaN or inf"):
+    with pytest.raises(IntraBenchError) as caught:
         read_rtstruct(path, read_series(images))
+    assert caught == wording
 
 
 def test_contours_without_points_are_no_contours(tmp_path: Path, images: list[Path]) -> None:

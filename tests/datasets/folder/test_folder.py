@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store
@@ -18,6 +19,7 @@ from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.datasets.folder.made import NO_FILES, found, labels, nnunet, pair, same, save
 from tests.datasets.folder.test_dicom_layout import dicom_folder
+from tests.wording import line_with, without_reasons
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -31,7 +33,7 @@ def rule(root: Path, text: str) -> Path:
     return root
 
 
-def test_names_from_the_file(tmp_path: Path) -> None:
+def test_names_from_the_file(tmp_path: Path, wording: SnapshotAssertion) -> None:
     root = rule(
         pair(tmp_path / "lab"),
         'name = "liver_lab"\ntitle = "Livers"\nmodality = "CT"\nlicence = "ours"\ncitation = "us"\n'
@@ -47,9 +49,7 @@ def test_names_from_the_file(tmp_path: Path) -> None:
         "us",
     )
     assert same(found(root, "c1"), {"liver.1": DRAWN == 1, "cyst.1": DRAWN == 5})
-    assert dataset.load("c1", NO_FILES)[0].notes == (
-        "value 2 is left out because dataset.toml does not list it under [labels]",
-    )
+    assert dataset.load("c1", NO_FILES)[0].notes == wording
 
 
 def test_values_as_instances(tmp_path: Path) -> None:
@@ -112,20 +112,27 @@ def test_patients_of_dicom_can_be_named(tmp_path: Path) -> None:
     assert [dataset.patient(case) for case in dataset.cases()] == ["first", "first", "p2"]
 
 
-def test_the_check_counts_patients_and_lines_that_never_count(tmp_path: Path, say: Callable[..., Said]) -> None:
+def test_the_check_counts_patients_and_lines_that_never_count(
+    tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     root = tmp_path / "lab"
     for number, case in enumerate(("P01_a", "P01_b", "P02_a")):
         pair(root, case, number)
-    assert "cases: 3 of 3 patients; targets: 9\n" in say("data", "check", str(root)).out
+    text = say("data", "check", str(root)).out
+    assert "3 of 3 patients" in text
+    assert line_with(text, "patients; targets") == wording
     rule(root, '[patients]\n"P1_*" = "P01"\n"P01_*" = "P01"\n"P01_a" = "P02"\n')
     told = say("data", "check", str(root)).out
-    assert "cases: 3 of 2 patients; targets: 9\n" in told
+    assert "3 of 2 patients" in told
+    assert line_with(told, "patients; targets") == wording
     for key in ("P1_*", "P01_a"):
         never = f'"{key}" under [patients] in dataset.toml never counts; it fits no case, or an earlier line fits'
         assert f"warning: {never} the same ones\n" in told
 
 
-def test_names_of_labels_and_targets_are_typed(tmp_path: Path, say: Callable[..., Said]) -> None:
+def test_names_of_labels_and_targets_are_typed(
+    tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     names = '[names]\none = "lever"\n"two.2" = ["Niere", "kidney"]\n'
     text = f'instances = "components"\n[labels]\n1 = "one"\n2 = "two"\n{names}'
     root = rule(pair(tmp_path / "lab"), text)
@@ -136,10 +143,7 @@ def test_names_of_labels_and_targets_are_typed(tmp_path: Path, say: Callable[...
     assert stored == {"one.1": ("lever",), "two.1": (), "two.2": ("Niere", "kidney")}
     assert "under [names]" not in say("data", "check", str(root)).out
     rule(root, text + 'three = "drei"\n')
-    assert (
-        '"three" under [names] in dataset.toml is no label and no target of any case'
-        in say("data", "check", str(root)).out
-    )
+    assert line_with(say("data", "check", str(root)).out, "label and") == wording
 
 
 @pytest.mark.parametrize(
@@ -194,51 +198,55 @@ def test_another_model_tells_that_patients_changed(tmp_path: Path, say: Callable
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text",
     [
-        (
-            '[patients]\nP01_a = "*"',
-            r'dataset.toml: patients does not fit \("P01_a" = "\*" has a \* for the patient, but',
-        ),
-        ('[patients]\nP01_a = ""', r"dataset.toml: patients.P01_a does not fit \(String should have at least 1"),
-        ('[patients]\nc1 = " "', r'dataset.toml: patients does not fit \("c1" has a blank name; write that of its pat'),
-        ('[patients]\nc11 = "P"', r"names 'c11', which is no case, did you mean 'c1'\?; correct .* the cases are c1$"),
-        ("[patients]\nP01_a = 1", r"dataset.toml: patients.P01_a does not fit \(Input should be a valid string"),
-        ("name =", "is not valid TOML"),
-        ('nmae = "x"', r"there is no key 'nmae', did you mean 'name'\?; choose from name, title"),
-        ('name = "a b"', "name does not fit"),
-        ("[labels]\n1 = 2", 'labels.1 does not fit .write "NAME" or'),
-        ('[labels]\n1 = { lable = "x" }', "no key 'lable' in labels.1, did you mean 'label'"),
-        ('instances = "values"', 'instances does not fit .write "one", "components" or'),
-        ("instances = { connectivity = 8 }", r"instances.connectivity does not fit \(Input should be 6, 18 or 26\)"),
-        ("instances = { dilatoin = 8 }", "no key 'dilatoin' in instances, did you mean 'dilation'"),
+        '[patients]\nP01_a = "*"',
+        '[patients]\nP01_a = ""',
+        '[patients]\nc1 = " "',
+        '[patients]\nc11 = "P"',
+        "[patients]\nP01_a = 1",
+        "name =",
+        'nmae = "x"',
+        'name = "a b"',
+        "[labels]\n1 = 2",
+        '[labels]\n1 = { lable = "x" }',
+        'instances = "values"',
+        "instances = { connectivity = 8 }",
+        "instances = { dilatoin = 8 }",
     ],
 )
-def test_a_dataset_toml_that_is_wrong(tmp_path: Path, say: Callable[..., Said], text: str, said: str) -> None:
+def test_a_dataset_toml_that_is_wrong(
+    tmp_path: Path, say: Callable[..., Said], text: str, wording: SnapshotAssertion
+) -> None:
     root = rule(pair(tmp_path / "lab"), text)
-    with pytest.raises(IntraBenchError, match=said):
+    with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", str(root))
+    assert caught == wording
     told = say("data", "get", str(root))
     assert told.code == 2
     assert told.err.count("\n") == 1
 
 
-def test_get_list_verify_remove(tmp_path: Path, say: Callable[..., Said], data: Path) -> None:
+def test_get_list_verify_remove(
+    tmp_path: Path, say: Callable[..., Said], data: Path, wording: SnapshotAssertion
+) -> None:
     root = str(nnunet(tmp_path / "Dataset001_Liver"))
     told = say("data", "get", root)
-    assert (told.code, told.out) == (0, f"{root}, case case_000: 3 targets\n{root}, case case_001: 3 targets\n")
+    assert "case case_000: 3 targets" in told.out
+    assert "case case_001: 3 targets" in told.out
+    assert (told.code, told.out) == (0, wording)
     assert say("data", "list", root).out.splitlines()[1].split()[:3] == ["case_000", "tumour.1", "49"]
     assert say("data", "verify", root).code == 0
     assert say("data", "remove", root).code == 0
     assert not list(data.glob("cases/*/case*"))
 
 
-def test_a_run_on_a_folder(tmp_path: Path, say: Callable[..., Said]) -> None:
+def test_a_run_on_a_folder(tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     root = nnunet(tmp_path / "Dataset001_Liver", cases=3)
     (root / "labelsTr" / "case_001.nii.gz").write_bytes(b"broken")
     told = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "r")
     assert told.code == 1
-    assert "case_001.nii.gz cannot be read: it is truncated" in told.err
+    assert without_reasons(line_with(told.err, "case case_001")) == wording
     rows = intrabench.run("box_fill", "box_slice", str(root), out="r")
     assert rows["case"].unique().sort().to_list() == ["case_000", "case_001", "case_002"]
     assert rows.filter(rows["case"] == "case_000")["label"].to_list() == ["cyst", "liver", "tumour"]
@@ -248,7 +256,7 @@ def test_a_run_on_a_folder(tmp_path: Path, say: Callable[..., Said]) -> None:
     save(root / "labelsTr" / "case_001.nii.gz", labels())
     again = say("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", str(root), "--out", "r")
     assert again.code == 0
-    assert "9 sessions, 6 of them already finished" in again.err
+    assert again.err == wording
 
 
 def test_the_name_and_not_the_place_is_in_rows_and_random_streams(tmp_path: Path) -> None:
@@ -289,24 +297,27 @@ def test_what_is_taken_away_is_seen_too(tmp_path: Path) -> None:
     assert list(found(root, "c1")) == ["label_1.1", "label_2.1", "label_5.1"]
 
 
-def test_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     monkeypatch.chdir(tmp_path)
     pair(tmp_path / "my scans: new")
     pair(tmp_path / "phantom")
     assert registry.make("datasets", "my scans: new").name == "my_scans_new"
     assert registry.make("datasets", f"{tmp_path}/my scans: new").name == "my_scans_new"
     assert type(registry.make("datasets", "phantom")).__name__ == "Phantom"  # a folder never takes a known name
-    with pytest.raises(IntraBenchError, match=r"\./phantom would have the name of IntraBench's data set phantom"):
+    with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", "./phantom")
+    assert caught == wording
     rule(tmp_path / "phantom", 'name = "mine"')
     dataset = registry.make("datasets", "phantom/:channel=0")
     assert (dataset.name, dataset.short_spec, dataset.argument) == ("mine", "mine", str(tmp_path / "phantom"))
-    with pytest.raises(IntraBenchError, match="there is no parameter 'chanel', did you mean 'channel'"):
+    with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", "phantom/:chanel=1")
+    assert caught == wording
     with pytest.raises(IntraBenchError, match="channels count from 0"):
         registry.make("datasets", "phantom/:channel=-1")
-    with pytest.raises(IntraBenchError, match="there is no dataset 'nothing'"):
+    with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", "nothing")
+    assert caught == wording
 
 
 def test_rows(tmp_path: Path) -> None:
@@ -315,13 +326,14 @@ def test_rows(tmp_path: Path) -> None:
     assert rows["dataset"].unique().to_list() == ["Dataset001_Liver"]
 
 
-def test_masks_of_a_folder_are_exported(tmp_path: Path, say: Callable[..., Said]) -> None:
+def test_masks_of_a_folder_are_exported(tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     root = nnunet(tmp_path / "Dataset001_Liver")
     intrabench.run("box_fill", "box_slice", str(root), save_masks=True)
-    assert say("export", "masks", "nii").out == "wrote 6 masks to nii\n"
+    assert say("export", "masks", "nii").out == wording
 
 
-def test_two_folders_of_one_name_in_one_run_are_refused(tmp_path: Path) -> None:
+def test_two_folders_of_one_name_in_one_run_are_refused(tmp_path: Path, wording: SnapshotAssertion) -> None:
     folders = [str(pair(tmp_path / parent / "lab")) for parent in "ab"]
-    with pytest.raises(IntraBenchError, match="two data sets are named lab and have a case c1"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.run("box_fill", "box_slice", folders)
+    assert caught == wording

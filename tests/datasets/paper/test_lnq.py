@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Array
 from tests.conftest import Said
@@ -24,6 +26,7 @@ from tests.datasets.paper.miniatures import (
     turned,
 )
 from tests.server import Server
+from tests.wording import sentence_with
 
 SHAPE = (8, 18, 20)
 SPACING = (5.0, 0.7, 0.75)
@@ -58,7 +61,7 @@ def patient(commons: Commons, tmp_path: Path) -> Patient:
 
 
 def test_nodes_are_targets_and_cases_know_how_completely_they_are_drawn(
-    say: Say, commons: Commons, patient: Patient, count: Count, server: Server, data: Path
+    say: Say, commons: Commons, patient: Patient, count: Count, server: Server, data: Path, wording: SnapshotAssertion
 ) -> None:
     full = patient("case_0571", "Fully Annotated", LARGE | SMALL)
     partial = patient("case_0002", "Partially Annotated", SMALL)
@@ -75,7 +78,7 @@ def test_nodes_are_targets_and_cases_know_how_completely_they_are_drawn(
         "partially_annotated": ["case_0002"],
     }
     said = say("data", "get", "lnq", "--cases", "subset:fully_annotated")
-    assert (said.code, said.out) == (0, "lnq, case case_0571: 2 targets\n")
+    assert (said.code, said.out) == (0, wording)
     nodes = {"lymph_node.1": turned(LARGE), "lymph_node.2": turned(SMALL)}
     assert [np.count_nonzero(mask) for mask in nodes.values()] == [32, 9]
     check("lnq", "case_0571", hounsfield(full), nodes, SPACING)
@@ -88,16 +91,18 @@ def test_nodes_are_targets_and_cases_know_how_completely_they_are_drawn(
     assert say("data", "get", "lnq").code == 0
     assert server.paths == []
     said = say("data", "verify", "lnq")
-    assert (said.code, said.out) == (0, "lnq: all files are intact\n")
+    assert (said.code, said.out) == (0, wording)
     folders = sorted(path for path in (data / "downloads" / "idc").iterdir() if path.is_dir())
     assert {path.name for path in folders} == set(commons.uuids.values())
     cut_short(next(folders[0].glob("*.dcm")))
     said = say("data", "verify", "lnq")
     assert said.code == 1
-    assert "is missing or differs from the published file; delete the folder" in said.err
+    assert sentence_with(said.err, "published file") == wording
 
 
-def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, patient: Patient, server: Server) -> None:
+def test_broken_cases_do_not_stop_the_others(
+    say: Say, commons: Commons, patient: Patient, server: Server, wording: SnapshotAssertion
+) -> None:
     patient("case_0001", "Fully Annotated", LARGE, broken="scan")
     patient("case_0002", "Fully Annotated", LARGE, broken="labels")
     patient("case_0003", "Fully Annotated", LARGE, broken="other")
@@ -108,12 +113,11 @@ def test_broken_cases_do_not_stop_the_others(say: Say, commons: Commons, patient
     for path in [path for path in server.pages if gone in path]:
         del server.pages[path]
     said = say("data", "get", "lnq")
-    assert (said.code, said.out) == (1, "lnq, case case_0004: 1 target\n")
+    assert "case case_0004: 1 target" in said.out
+    assert (said.code, said.out) == (1, wording)
     problems = {line.partition(": ")[0]: line.partition(": ")[2] for line in said.err.splitlines() if "case_" in line}
     assert sorted(problems) == [f"lnq, case case_000{number}" for number in (1, 2, 3, 5)]
     for case in ("1", "2"):
-        assert "cannot be read: it is truncated or damaged" in problems[f"lnq, case case_000{case}"]
-    assert "in a different frame of reference than the series" in problems["lnq, case case_0003"]
-    assert (
-        "could not be downloaded, the server answered HTTP 404 for the list of files" in problems["lnq, case case_0005"]
-    )
+        assert problems[f"lnq, case case_000{case}"] == wording
+    assert problems["lnq, case case_0003"] == wording
+    assert re.sub(r"\.\.\.\d+", "...UID", problems["lnq, case case_0005"]) == wording

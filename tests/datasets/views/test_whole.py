@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench import Dataset, DatasetCard, Mask, Volume
@@ -103,7 +104,7 @@ def test_a_named_label_is_also_in_cases_that_have_none_of_it(data: Path) -> None
     assert list(targets(intrabench.dataset(Lesions(), "whole"), "none")) == []
 
 
-def test_nothing_is_stored_twice_and_names_differ(data: Path) -> None:
+def test_nothing_is_stored_twice_and_names_differ(data: Path, wording: SnapshotAssertion) -> None:
     plain, whole = Lesions(), intrabench.dataset(Lesions(), "whole")
     store.prepare(whole, "one")
     assert store.stored_cases(plain) == store.stored_cases(whole) == 1
@@ -111,7 +112,7 @@ def test_nothing_is_stored_twice_and_names_differ(data: Path) -> None:
     assert whole.short_spec == "lesions+whole"
     assert whole.version == "1/1" or whole.version.endswith("/1")
     assert whole.card.targets is None
-    assert whole.card.caveats[-1] == "all instances of a label in a case are one target"
+    assert whole.card.caveats[-1] == wording
     assert of_whole_labels(whole) is whole
     noisy = intrabench.dataset(Lesions(), "whole", "noise:sigma=0.2")
     assert of_whole_labels(noisy) is noisy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.engine.clusters.description import Description, imported, read_description
 from intrabench.engine.clusters.script import CLUSTERS, SCRIPTS, Request, cluster_file, job_script
@@ -116,35 +118,37 @@ def test_what_kubernetes_reads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "sentence"),
+    "wrong",
     [
-        ({"members": 0}, "-n 0 is too small; give 1 or more"),
-        ({"members": -3}, "-n -3 is too small; give 1 or more"),
-        ({"cpus": 0}, "--cpus 0 is too small; give 1 or more"),
-        ({"gpus": -1}, "--gpus -1 is too small; give 0 or more"),
-        ({"memory": "16"}, "--memory '16' is no size; give a whole number with M, G or T, e.g. 16G"),
-        ({"memory": "0G"}, "--memory '0G' is no size; give a whole number with M, G or T, e.g. 16G"),
-        ({"memory": "16GB\n"}, r"--memory '16GB\n' is no size; give a whole number with M, G or T, e.g. 16G"),
-        ({"time": "4:00"}, "--time '4:00' is no time; give hours, minutes and seconds, e.g. 4:00:00"),
-        ({"time": "0:00:00"}, "--time '0:00:00' is no time; give hours, minutes and seconds, e.g. 4:00:00"),
-        ({"time": "4:61:00"}, "--time '4:61:00' is no time; give hours, minutes and seconds, e.g. 4:00:00"),
-        ({"queue": "gpu long"}, "--queue 'gpu long' is no name of a queue; give one without spaces"),
-        ({"queue": "gpu\n#SBATCH --uid=0"}, r"--queue 'gpu\n#SBATCH --uid=0' is no name of a queue; give one without"),
-        ({"queue": ""}, "--queue '' is no name of a queue; give one without spaces"),
+        {"members": 0},
+        {"members": -3},
+        {"cpus": 0},
+        {"gpus": -1},
+        {"memory": "16"},
+        {"memory": "0G"},
+        {"memory": "16GB\n"},
+        {"time": "4:00"},
+        {"time": "0:00:00"},
+        {"time": "4:61:00"},
+        {"queue": "gpu long"},
+        {"queue": "gpu\n#SBATCH --uid=0"},
+        {"queue": ""},
     ],
+    ids=str,
 )
-def test_values_that_no_scheduler_understands(wrong: dict[str, Any], sentence: str) -> None:
+def test_values_that_no_scheduler_understands(wrong: dict[str, Any], wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
         Request(**{"members": 8} | wrong)
-    assert str(caught.value).startswith(sentence)
+    assert str(caught.value) == wording
 
 
 @pytest.mark.parametrize("where", ["folder", "preparation", "command"])
-def test_a_word_that_no_script_can_show(where: str) -> None:
+def test_a_word_that_no_script_can_show(where: str, wording: SnapshotAssertion) -> None:
     given = {"folder": "/bench", "preparation": ["true"], "command": ["intrabench"]}
     odd = "two\nlines"
-    with pytest.raises(IntraBenchError, match=r"^'two\\nlines' has a character that a job script cannot show; give "):
+    with pytest.raises(IntraBenchError) as caught:
         job_script("slurm", Request(members=1), **given | {where: odd if where == "folder" else [odd]})  # type: ignore[arg-type]
+    assert caught == wording
 
 
 @pytest.mark.parametrize("scheduler", CLUSTERS)
@@ -183,16 +187,16 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("scheduler", CLUSTERS)
-def test_dask_asks_for_the_same(scheduler: str) -> None:
+def test_dask_asks_for_the_same(scheduler: str, wording: SnapshotAssertion) -> None:
     description = read(cluster_example(scheduler))
     assert (description.cluster, description.scale) == (CLUSTERS[scheduler], 8)
     lines = jobs(description)
     mark = {"slurm": "#SBATCH ", "lsf": "#BSUB ", "pbs": "#PBS "}[scheduler]
     assert [line.removeprefix(mark) for line in lines if line.startswith(mark)] == HEADERS[scheduler]
     *before, worker = lines[-4:]
-    assert before == ["cd '/home/me/my bench' || exit", *LINES]
+    assert before == [wording, *LINES]
     assert worker.startswith("python -m distributed.cli.dask_worker tcp://")
-    assert " --nthreads 1 --memory-limit 32.00GiB --nanny " in worker
+    assert re.sub(r"tcp://\S+", "ADDRESS", worker) == wording
     assert f" --lifetime {26 * 3600 + 30 * 60 + 15 - 300}s --lifetime-stagger 60s" in worker
 
 
@@ -210,15 +214,16 @@ def test_a_dask_cluster_has_no_line_for_what_is_not_asked_for(scheduler: str) ->
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "wrong", "sentence"),
+    ("scheduler", "wrong"),
     [
-        ("slurm", {"time": None}, "--dask needs --time, e.g. 4:00:00; without it, dask-jobqueue asks for 30 minutes"),
-        ("k8s", {}, "--k8s --dask: a Dask cluster of pods needs more than these options say; start one as dask-kub"),
+        ("slurm", {"time": None}),
+        ("k8s", {}),
     ],
 )
-def test_what_no_dask_cluster_can_be_made_of(scheduler: str, wrong: dict[str, Any], sentence: str) -> None:
+def test_what_no_dask_cluster_can_be_made_of(scheduler: str, wrong: dict[str, Any], wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
         cluster_file(scheduler, Request(**{"members": 1, "time": "1:00:00"} | wrong), "/bench", [], "python", WORDS)
-    assert str(caught.value).startswith(sentence)
-    with pytest.raises(IntraBenchError, match=r"^'two\\nlines' has a character that a job script cannot show; give "):
+    assert str(caught.value) == wording
+    with pytest.raises(IntraBenchError) as caught:
         cluster_file("pbs", Request(members=1, time="1:00:00"), "/bench", ["two\nlines"], "python", WORDS)
+    assert caught == wording

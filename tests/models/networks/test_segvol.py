@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from tests.models.networks.parity import close, filled, fixture, same_entries, unfilled
 
@@ -145,10 +146,11 @@ def test_one_embedding_serves_several_sets_of_prompts(
     close(both[1:], golden["box_low"], atol=1e-3)
 
 
-def test_prompts_have_to_be_there(network: Any) -> None:
+def test_prompts_have_to_be_there(network: Any, wording: SnapshotAssertion) -> None:
     embedding = torch.zeros(1, 768, 8, 16, 16)
-    with pytest.raises(ValueError, match="a point, a box or a text"):
+    with pytest.raises(ValueError) as caught:
         network.decode(embedding)
+    assert caught == wording
     with pytest.raises(ValueError, match="labels"):
         network.decode(embedding, points=torch.zeros(1, 1, 3))
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.models.base import Answer, Failure, JointRequest, open_image
 from intrabench.models.npz import Npz
@@ -40,49 +41,49 @@ def written(folder: Path, **arrays: Any) -> str:
 
 
 @pytest.mark.parametrize(
-    ("script", "sentence"),
+    "script",
     [
-        ("echo starting; echo no GPU here >&2; exit 3", "ended with exit code 3: no GPU here"),
-        ("kill -SEGV $$", "ended with signal 11"),
-        ("kill -KILL $$", "ended with signal 9, perhaps out of memory"),
-        ("true", "it wrote no case.npz; a command reads in the folder $INPUTS and writes into $OUTPUTS"),
-        ("echo no mask today", "and writes into $OUTPUTS: no mask today"),
-        ('touch "$OUTPUTS/other.npz"', "it wrote no case.npz, only other.npz"),
-        ('echo nothing > "$OUTPUTS/case.npz"', "case.npz that it wrote cannot be read"),
-        ('ln -s /etc/hostname "$OUTPUTS/case.npz"', "case.npz that it wrote is a link, expected a file in its own"),
-        ('mkdir "$OUTPUTS/case.npz"', "case.npz that it wrote is a folder"),
-        ('mkfifo "$OUTPUTS/case.npz"', "case.npz that it wrote is no file"),
+        "echo starting; echo no GPU here >&2; exit 3",
+        "kill -SEGV $$",
+        "kill -KILL $$",
+        "true",
+        "echo no mask today",
+        'touch "$OUTPUTS/other.npz"',
+        'echo nothing > "$OUTPUTS/case.npz"',
+        'ln -s /etc/hostname "$OUTPUTS/case.npz"',
+        'mkdir "$OUTPUTS/case.npz"',
+        'mkfifo "$OUTPUTS/case.npz"',
     ],
 )
-def test_programs_that_fail(tmp_path: Path, script: str, sentence: str) -> None:
+def test_programs_that_fail(tmp_path: Path, script: str, wording: SnapshotAssertion) -> None:
     found = failure(Npz(command=shell(tmp_path, script)))
     assert found.status == "error"
-    assert sentence in found.message
+    assert found.message == wording
     assert f"sh {tmp_path}/predict.sh" in found.message
 
 
 @pytest.mark.parametrize(
-    ("arrays", "sentence"),
+    "arrays",
     [
-        ({"other": np.zeros(SHAPE, np.uint8)}, "case.npz has no array segs, only other"),
-        ({"segs": np.zeros((5, 6, 8), np.uint8)}, "segs in case.npz have the shape (5, 6, 8), expected (5, 6, 7)"),
-        ({"segs": np.zeros(SHAPE, np.float32)}, "segs in case.npz hold float32, expected whole numbers"),
-        ({"segs": np.full(SHAPE, 2, np.uint8)}, "segs in case.npz has the label 2, expected 0 to 1"),
-        ({"segs": np.full(SHAPE, -1, np.int8)}, "segs in case.npz has the label -1, expected 0 to 1"),
+        {"other": np.zeros(SHAPE, np.uint8)},
+        {"segs": np.zeros((5, 6, 8), np.uint8)},
+        {"segs": np.zeros(SHAPE, np.float32)},
+        {"segs": np.full(SHAPE, 2, np.uint8)},
+        {"segs": np.full(SHAPE, -1, np.int8)},
     ],
 )
-def test_answers_that_cannot_be_right(tmp_path: Path, arrays: Any, sentence: str) -> None:
-    assert sentence in failure(Npz(command=written(tmp_path, **arrays))).message
+def test_answers_that_cannot_be_right(tmp_path: Path, arrays: Any, wording: SnapshotAssertion) -> None:
+    assert failure(Npz(command=written(tmp_path, **arrays))).message == wording
 
 
-def test_nothing_in_an_answer_is_unpickled(tmp_path: Path) -> None:
+def test_nothing_in_an_answer_is_unpickled(tmp_path: Path, wording: SnapshotAssertion) -> None:
     class Evil:
         def __reduce__(self) -> Any:
             return os.mkdir, (str(tmp_path / "unpickled"),)
 
     evil = np.empty(SHAPE, dtype=object)
     evil[0, 0, 0] = Evil()
-    assert "segs in case.npz hold object" in failure(Npz(command=written(tmp_path, segs=evil))).message
+    assert failure(Npz(command=written(tmp_path, segs=evil))).message == wording
     assert not (tmp_path / "unpickled").exists()
 
 
@@ -110,16 +111,16 @@ def test_boolean_and_large_whole_numbers_are_answers(tmp_path: Path) -> None:
         assert found.update.voxels == np.prod(SHAPE)
 
 
-def test_extra_labels_fail_a_joint_session(tmp_path: Path) -> None:
+def test_extra_labels_fail_a_joint_session(tmp_path: Path, wording: SnapshotAssertion) -> None:
     with open_image(Npz(command=written(tmp_path, segs=np.full(SHAPE, 3, np.uint8))), scan()) as image:
         asked = JointRequest("j", (boxed(0, 0, 0, 1, 1, 1),) * 2, (True, True))
         (found,) = image.segment_jointly([asked])
     one, _ = shares(found, [0, 1], 2)
     assert isinstance(one, Failure)
-    assert "segs in case.npz has the label 3, expected 0 to 2" in one.message
+    assert one.message == wording
 
 
-def test_a_crash_on_one_case_fails_that_one_alone(tmp_path: Path) -> None:
+def test_a_crash_on_one_case_fails_that_one_alone(tmp_path: Path, wording: SnapshotAssertion) -> None:
     """The program crashes whenever it finds a certain box; the others are run without it."""
     text = (
         "import glob, os, sys\nimport numpy as np\n"
@@ -133,7 +134,7 @@ def test_a_crash_on_one_case_fails_that_one_alone(tmp_path: Path) -> None:
         found = image.segment([boxed(z, 0, 0, z + 1, 1, 1) for z in (0, 2, 3)])
     assert [isinstance(one, Answer) for one in found] == [True, False, True]
     assert isinstance(found[1], Failure)
-    assert "exit code 1: cannot segment this" in found[1].message
+    assert found[1].message == wording
 
 
 def test_an_old_answer_is_never_taken_for_a_new_one(tmp_path: Path) -> None:
@@ -150,40 +151,45 @@ def test_an_old_answer_is_never_taken_for_a_new_one(tmp_path: Path) -> None:
     assert "it wrote no case.npz" in second.message
 
 
-def test_a_time_limit_ends_all_that_was_started(tmp_path: Path) -> None:
+def test_a_time_limit_ends_all_that_was_started(tmp_path: Path, wording: SnapshotAssertion) -> None:
     script = shell(tmp_path, f"sleep {SECONDS}.5 & sleep {SECONDS}.5")
     started = time.perf_counter()
     found = failure(Npz(command=script, time_limit_s=0.3))
     assert time.perf_counter() - started < 5
     assert found.status == "timeout"
-    assert "gave no answer within 0.3 s; raise time_limit_s" in found.message
+    assert "within 0.3" in found.message
+    assert found.message == wording
     talking = failure(Npz(command=shell(tmp_path, f"echo loading weights; sleep {SECONDS}.8"), time_limit_s=0.5))
     assert talking.message.endswith("raise time_limit_s: loading weights")
     assert not any(f"sleep {SECONDS}.5" in command for command in processes())
 
 
-def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+def test_a_program_that_is_not_there(tmp_path: Path, wording: SnapshotAssertion) -> None:
     found = failure(Npz(command=f"{tmp_path}/nowhere x"))
-    assert f"cannot be started (No such file or directory: {tmp_path}/nowhere)" in found.message
+    assert found.message == wording
 
 
-def test_a_container_that_takes_too_much_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_takes_too_much_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     stand_in(tmp_path / "bin", "docker", ["true"])
     (tmp_path / "bin" / "kills").touch()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     found = failure(Npz(docker="mine", command="true"))
     assert found.status == "oom"
-    assert "docker image mine (true) took more memory than it may; raise memory_gb" in found.message
+    assert found.message == wording
     assert not [path for path in (tmp_path / "bin").iterdir() if path.is_dir()]  # it was removed
 
 
-def test_a_container_that_does_not_come_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_container_that_does_not_come_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     stand_in(tmp_path / "bin", "docker", ["true"])
     text = (tmp_path / "bin" / "docker").read_text()
     (tmp_path / "bin" / "docker").write_text(text.replace('if "--detach" not in words:', 'if sys.exit("no such GPU"):'))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     found = failure(Npz(docker="mine", stay=True))
-    assert "docker image mine (sh predict.sh) cannot be started (no such GPU)" in found.message
+    assert found.message == wording
 
 
 KILLED = """
@@ -215,14 +221,14 @@ def _until(true: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_failures_are_rows(tmp_path: Path, say: Callable[..., Said]) -> None:
+def test_failures_are_rows(tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     spec = f'npz:command="{shell(tmp_path, "echo broken; exit 1")}"'
     words = ["--dataset", "phantom:shape=6x12x12,instances=1", "--prompter", "box_volume", "--out", str(tmp_path / "o")]
     said = say("run", "--model", spec, *words)
     assert said.code == 1
     (row,) = pl.read_parquet(tmp_path / "o" / "rows" / "*.parquet").to_dicts()
     assert (row["status"], row["dice"]) == ("error", 0.0)
-    assert "ended with exit code 1: broken" in row["error"]
+    assert row["error"] == wording
 
 
 @pytest.mark.slow
@@ -237,9 +243,11 @@ def test_a_wave_that_takes_longer_than_the_timeout_of_the_run(tmp_path: Path, sa
     _until(lambda: not any(f"sleep {SECONDS}.7" in command for command in processes()))
 
 
-def test_a_command_that_is_not_there_is_refused_before_anything_runs(say: Callable[..., Said], tmp_path: Path) -> None:
+def test_a_command_that_is_not_there_is_refused_before_anything_runs(
+    say: Callable[..., Said], tmp_path: Path, wording: SnapshotAssertion
+) -> None:
     out = tmp_path / "out"
     said = say("run", "-m", "npz:command='no_such --fast'", "-p", "box_volume", "-d", "phantom", "--out", str(out))
     assert said.code == 2
-    assert "command='no_such --fast' names no_such, which is no program of this machine; give a path" in said.err
+    assert said.err == wording
     assert not out.exists()

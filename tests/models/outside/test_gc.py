@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Answer, Failure, Request, open_image
@@ -110,20 +112,20 @@ def mha(size: str = "5 6 7", data: str = "LOCAL", voxels: int = 210) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("files", "sentence"),
+    "files",
     [
-        ({}, "it wrote no image into images/tumor-lesion-segmentation"),
-        ({"a.mha": mha(), "b.mha": mha()}, "it wrote 2 images into"),
-        ({"a.mha": mha("4 6 7")}, "a.mha has the size (4, 6, 7) (x, y, z), expected (5, 6, 7)"),
-        ({"a.mha": mha()}, "lies on a different grid"),
-        ({"a.mha": mha(data="/etc/passwd")}, "names another file"),
-        ({"a.mha": b"elementdatafile = LOCAL\n" + mha(data="../../x")}, "names another file"),
-        ({"a.mha": mha(voxels=3)}, "cannot be read"),
-        ({"a.mha": mha("50000 60000 70000")}, "cannot be read"),
-        ({"a.nii.gz": b"nothing"}, "a.nii.gz that it wrote cannot be read"),
+        {},
+        {"a.mha": mha(), "b.mha": mha()},
+        {"a.mha": mha("4 6 7")},
+        {"a.mha": mha()},
+        {"a.mha": mha(data="/etc/passwd")},
+        {"a.mha": b"elementdatafile = LOCAL\n" + mha(data="../../x")},
+        {"a.mha": mha(voxels=3)},
+        {"a.mha": mha("50000 60000 70000")},
+        {"a.nii.gz": b"nothing"},
     ],
 )
-def test_answers_that_cannot_be_right(tmp_path: Path, files: dict[str, bytes], sentence: str) -> None:
+def test_answers_that_cannot_be_right(tmp_path: Path, files: dict[str, bytes], wording: SnapshotAssertion) -> None:
     ready = tmp_path / "ready"
     ready.mkdir()
     for name, content in files.items():
@@ -132,43 +134,45 @@ def test_answers_that_cannot_be_right(tmp_path: Path, files: dict[str, bytes], s
     with open_image(GrandChallenge(command=command), volume()) as image:
         (found,) = image.segment([asked(clicked((0, 0, 0, 1)))])
     assert isinstance(found, Failure)
-    assert sentence in found.message
+    assert re.sub(r" \(Reason: .*?\)", "", found.message) == wording
     assert "root:" not in found.message
 
 
 @pytest.mark.parametrize("link", ["images", "images/tumor-lesion-segmentation"])
-def test_a_folder_that_leads_elsewhere(tmp_path: Path, link: str) -> None:
+def test_a_folder_that_leads_elsewhere(tmp_path: Path, link: str, wording: SnapshotAssertion) -> None:
     (tmp_path / "elsewhere" / "tumor-lesion-segmentation").mkdir(parents=True)
     command = shell(tmp_path, f'rm -r "$OUTPUTS/{link}"; ln -s {tmp_path}/elsewhere "$OUTPUTS/{link}"')
     with open_image(GrandChallenge(command=command), volume()) as image:
         found, again = image.segment([asked(clicked((0, 0, 0, 1)))] * 2)
     assert isinstance(found, Failure)
     assert isinstance(again, Failure)
-    assert f"{link} that it wrote is a link, expected a folder" in found.message
+    assert found.message == wording
     assert (tmp_path / "elsewhere" / "tumor-lesion-segmentation").is_dir()  # not deleted through the link
 
 
-def test_other_labels(tmp_path: Path) -> None:
+def test_other_labels(tmp_path: Path, wording: SnapshotAssertion) -> None:
     command = predictor(tmp_path, GC_PREDICTOR.replace('int(point["name"] == "tumor")', "7"))
     with open_image(GrandChallenge(command=command), volume()) as image:
         (found,) = image.segment([asked(clicked((0, 0, 0, 1)))])
     assert isinstance(found, Failure)
-    assert "has the label 7, expected 0 to 1" in found.message
+    assert found.message == wording
 
 
-def test_channels_must_be_named() -> None:
+def test_channels_must_be_named(wording: SnapshotAssertion) -> None:
     with (
-        pytest.raises(IntraBenchError, match="the scan has 2 channels, but gc:image=ct names 1"),
+        pytest.raises(IntraBenchError) as caught,
         open_image(GrandChallenge(command="true"), volume(channels=2)),
     ):
         pass
+    assert caught == wording
 
 
 @pytest.mark.parametrize("parameter", ["image", "prompts", "answer"])
-def test_names_cannot_leave_their_folder(parameter: str) -> None:
+def test_names_cannot_leave_their_folder(parameter: str, wording: SnapshotAssertion) -> None:
     for name in ("../x", "/x", ".x", "a/b"):
-        with pytest.raises(IntraBenchError, match="is no name of a folder or file"):
+        with pytest.raises(IntraBenchError) as caught:
             registry.make("models", f"gc:command=true,{parameter}={name}")
+        assert caught == wording
 
 
 def test_all_orientations_of_a_file_mean_the_same() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.parts.clip_tokens import END, LETTERS, LONGEST, START, read, tokenizer, tokens_of
@@ -60,29 +61,31 @@ def test_without_merges_every_letter_is_a_token() -> None:
     assert all(token < LETTERS for text in TEXTS for token in tokens_of(text, letters)[1:-1])
 
 
-def test_a_text_of_too_many_tokens_is_refused() -> None:
+def test_a_text_of_too_many_tokens_is_refused(wording: SnapshotAssertion) -> None:
     letters = tokenizer(None)
     assert len(tokens_of("a" * (LONGEST - 2), letters)) == LONGEST
-    with pytest.raises(ValueError, match="the text has 78 tokens of CLIP, and 77 is the most; shorten it"):
+    with pytest.raises(ValueError) as caught:
         tokens_of("a" * (LONGEST - 1), letters)
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    "content",
     [
-        (b"", "cannot be read"),
-        (b"\xff\xfe\x00", "cannot be read"),
-        (b"<html>\nno such file\n", "is no list of merges"),
-        (b"#version: 0.2\n", "is no list of merges"),
-        (b"#version: 0.2\na b c\n", "is no list of merges"),
-        (b"#version: 0.2\n" + b"a b\n" * (START - LETTERS + 1), "has 48895 merges, and CLIP has 48894"),
+        b"",
+        b"\xff\xfe\x00",
+        b"<html>\nno such file\n",
+        b"#version: 0.2\n",
+        b"#version: 0.2\na b c\n",
+        b"#version: 0.2\n" + b"a b\n" * (START - LETTERS + 1),
     ],
 )
-def test_other_files_are_one_sentence(tmp_path: Path, content: bytes, told: str) -> None:
+def test_other_files_are_one_sentence(tmp_path: Path, content: bytes, wording: SnapshotAssertion) -> None:
     path = tmp_path / "merges.txt"
     path.write_bytes(content)
-    with pytest.raises(IntraBenchError, match=told) as caught:
+    with pytest.raises(IntraBenchError) as caught:
         read(path)
+    assert caught == wording
     assert str(path) in str(caught.value)
     with pytest.raises(IntraBenchError, match="cannot be read"):
         read(tmp_path / "nowhere.txt")

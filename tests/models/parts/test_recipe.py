@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.models.parts import resize
@@ -56,19 +57,20 @@ def test_a_threshold_of_zero_is_a_step_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    "spec",
     [
-        ("litemedsam:policy=radioactive", "policy=radioactive, but litemedsam has only official"),
-        ("scribbleprompt_sam:policy=radioactive", "policy=radioactive, but scribbleprompt_sam has only official"),
-        ("sam:policy=best", "policy=best does not fit; policy takes official or radioactive"),
-        ("sam:resize=crop", "resize=crop does not fit"),
-        ("sam:multimask=all", "multimask=all does not fit"),
-        ("sam:threshhold=1", "there is no parameter 'threshhold', did you mean 'threshold'?"),
+        "litemedsam:policy=radioactive",
+        "scribbleprompt_sam:policy=radioactive",
+        "sam:policy=best",
+        "sam:resize=crop",
+        "sam:multimask=all",
+        "sam:threshhold=1",
     ],
 )
-def test_what_does_not_exist_is_refused_in_a_sentence(spec: str, told: str) -> None:
-    with pytest.raises(IntraBenchError, match=told):
+def test_what_does_not_exist_is_refused_in_a_sentence(spec: str, wording: SnapshotAssertion) -> None:
+    with pytest.raises(IntraBenchError) as caught:
         make("models", spec)
+    assert caught == wording
 
 
 def test_specs_leave_steps_of_the_policy_out() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Region, box_slices
 from intrabench.models.base import Answer, Failure, Request, Runtime
@@ -166,17 +166,17 @@ def test_a_box_that_rounding_closed_is_one_pixel(volume: Volume) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "status", "message"),
+    ("bad", "status"),
     [
-        (boxes({6: (0, 0, 2, 2)}), "error", "slice 6 is not in the volume, which has the slices 0 to 5"),
-        (boxes({2: (0, 10, 2, 12)}), "error", r"the box \(0, 10, 2, 12\) on slice 2 is outside of the 8 x 10 slice"),
-        (points([(2, 8, 0)]), "error", "slice 2 has a point outside of its 8 x 10 pixels"),
-        (boxes({4: (0, 0, 2, 2)}), "error", "RuntimeError: broken slice"),
-        (points([(2, 1, 1)], label=0), "oom", "MemoryError: too many"),
-        (Prompts(box3d=np.array([0, 0, 0, 2, 2, 2])), "error", "takes points and 2D boxes, not box3d"),
+        (boxes({6: (0, 0, 2, 2)}), "error"),
+        (boxes({2: (0, 10, 2, 12)}), "error"),
+        (points([(2, 8, 0)]), "error"),
+        (boxes({4: (0, 0, 2, 2)}), "error"),
+        (points([(2, 1, 1)], label=0), "oom"),
+        (Prompts(box3d=np.array([0, 0, 0, 2, 2, 2])), "error"),
     ],
 )
-def test_a_bad_request_fails_alone(volume: Volume, bad: Prompts, status: str, message: str) -> None:
+def test_a_bad_request_fails_alone(volume: Volume, bad: Prompts, status: str, wording: SnapshotAssertion) -> None:
     good = [request(str(z), boxes({z: (0, 0, 8, 10), 2: (0, 0, 8, 10)})) for z in (1, 3)]
     with model().open(volume) as opened:
         expected = answers(opened, good)
@@ -184,7 +184,7 @@ def test_a_bad_request_fails_alone(volume: Volume, bad: Prompts, status: str, me
         first, failed, last = opened.segment([good[0], request("bad", bad), good[1]])
     assert isinstance(failed, Failure)
     assert failed.status == status
-    assert re.search(message, failed.message)
+    assert failed.message == wording
     for answer, right in zip((first, last), expected, strict=True):
         assert isinstance(answer, Answer)
         assert np.array_equal(answer.update.array, right.update.array)
@@ -319,7 +319,7 @@ def test_slices_with_gaps_between_them_and_those_of_several_requests_keep_to_the
         assert np.array_equal(answer.update.to_array(volume.shape), expected)
 
 
-def test_a_mask_that_hides_pixels_fails_its_request_alone(volume: Volume) -> None:
+def test_a_mask_that_hides_pixels_fails_its_request_alone(volume: Volume, wording: SnapshotAssertion) -> None:
     class Hiding(Threshold):
         def _one(self, item: SliceItem) -> SliceResult:
             found = super()._one(item)
@@ -333,7 +333,7 @@ def test_a_mask_that_hides_pixels_fails_its_request_alone(volume: Volume) -> Non
             [request("a", boxes({0: (0, 0, 8, 10), 1: (1, 1, 7, 9)})), request("b", boxes({2: (0, 0, 8, 10)}))]
         )
     assert isinstance(bad, Failure)
-    assert "hides some of its values" in bad.message
+    assert bad.message == wording
     assert isinstance(good, Answer)
 
 

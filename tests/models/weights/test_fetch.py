@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.fetch import places
@@ -54,14 +55,16 @@ def test_sources_are_tried_in_turn_and_the_one_that_worked_is_recorded(own: Own,
     assert seen[-1] == (len(BODY), len(BODY))
 
 
-def test_a_package_that_is_not_installed_is_passed_over(own: Own, folder: Path, server: Server) -> None:
+def test_a_package_that_is_not_installed_is_passed_over(
+    own: Own, folder: Path, server: Server, wording: SnapshotAssertion
+) -> None:
     package = "package:thing==1.2/no_such_module/own.pth"
     own(sources=(package, f"{server.root}/own.pth"), extra="thing", sha256=SHA256)
     server.answers = [answer(body=BODY)]
     assert fetch("own") == folder / "own.pth"
     assert server.paths == ["/own.pth"]
     own("packaged", file="packaged.pth", sources=(package,), extra="thing")
-    assert refusal("packaged").endswith("not installed; run: pip install 'intrabench[thing]'")
+    assert refusal("packaged") == wording
 
 
 def test_a_broken_transfer_is_resumed(own: Own, folder: Path, server: Server, pauses: list[float]) -> None:
@@ -72,10 +75,12 @@ def test_a_broken_transfer_is_resumed(own: Own, folder: Path, server: Server, pa
     assert pauses == [1.0]
 
 
-def test_what_one_run_could_not_finish_the_next_goes_on_with(own: Own, folder: Path, server: Server) -> None:
+def test_what_one_run_could_not_finish_the_next_goes_on_with(
+    own: Own, folder: Path, server: Server, wording: SnapshotAssertion
+) -> None:
     own(sources=(f"{server.root}/own.pth",), sha256=SHA256)
     server.answers = [answer(body=BODY[:1000], claimed=len(BODY)), answer(503)]
-    assert "the server answered HTTP 503" in refusal("own")
+    assert refusal("own") == wording
     assert files(folder) == ["own.pth.part"]
     server.answers = [the_rest_of(BODY)]
     assert fetch("own").read_bytes() == BODY
@@ -94,11 +99,13 @@ def test_pieces_of_two_sources_are_never_joined(own: Own, folder: Path, server: 
     assert fetch("own").read_bytes() == other
 
 
-def test_another_file_than_the_published_is_refused_and_thrown_away(own: Own, folder: Path, server: Server) -> None:
+def test_another_file_than_the_published_is_refused_and_thrown_away(
+    own: Own, folder: Path, server: Server, wording: SnapshotAssertion
+) -> None:
     own(sources=(f"{server.root}/own.pth",), sha256=SHA256)
     server.answers = [answer(body=BODY + b"more")]
-    found = hashlib.sha256(BODY + b"more").hexdigest()
-    assert f"own.pth arrived with sha256 {found}, expected {SHA256}, so it was deleted" in refusal("own")
+    hashlib.sha256(BODY + b"more").hexdigest()
+    assert refusal("own") == wording
     assert files(folder) == []
 
 
@@ -119,39 +126,39 @@ def test_whatever_begins_like_weights_is_taken(own: Own, folder: Path, server: S
     assert fetch("own").read_bytes() == begin
 
 
-def test_when_nothing_can_be_reached_one_message_says_all(own: Own, folder: Path, server: Server) -> None:
+def test_when_nothing_can_be_reached_one_message_says_all(
+    own: Own, folder: Path, server: Server, wording: SnapshotAssertion
+) -> None:
     own(sources=("https://127.0.0.1:9/own.pth", "gdrive:0a1b"), pages=("https://a.org", "https://b.org"))
     server.answers = [answer(404)]
-    by_hand = f"put own.pth into {folder}"
-    assert refusal("own") == (
-        f"own.pth came from none of its sources [https://127.0.0.1:9/own.pth: own.pth could not be downloaded, "
-        f"the server could not be reached: run again, or {by_hand}. | {server.root}/download?id=0a1b: own.pth could "
-        f"not be downloaded, the server answered HTTP 404: {by_hand}.]; fetch it by hand (see https://a.org, "
-        f"https://b.org) and put it into {folder}, or try again later"
-    )
+    assert refusal("own") == wording
     assert files(folder) == []
 
 
-def test_a_file_that_is_here_is_checked_and_not_asked_for(own: Own, folder: Path, server: Server) -> None:
+def test_a_file_that_is_here_is_checked_and_not_asked_for(
+    own: Own, folder: Path, server: Server, wording: SnapshotAssertion
+) -> None:
     own(sources=(f"{server.root}/own.pth",), sha256=SHA256)
     (folder / "own.pth").write_bytes(BODY)
     assert fetch("own") == folder / "own.pth"
     (folder / "own.pth").write_bytes(b"other")
-    assert f"is not the file with the sha256 {SHA256}; delete it" in refusal("own")
+    assert refusal("own") == wording
     assert server.requests == []
 
 
-def test_where_nothing_is_published_the_first_download_counts(own: Own, folder: Path, server: Server) -> None:
+def test_where_nothing_is_published_the_first_download_counts(
+    own: Own, folder: Path, server: Server, wording: SnapshotAssertion
+) -> None:
     own(sources=(f"{server.root}/own.pth",))
     other = b"PK\x03\x04another file"
     server.answers = [answer(body=BODY), answer(body=other), answer(body=BODY), answer(body=other)]
-    assert "not pinned: no sha256 is published, so that of the first download counts (there is none yet)" in pin("own")
+    assert pin("own") == wording
     fetch("own")
     assert f"sha256 {SHA256}, in {folder / 'own.pth.json'}" in pin("own")
     (folder / "own.pth").unlink()
     said = refusal("own")
     assert f"the first download had {SHA256}" in said
-    assert f"if the change is wanted delete {folder / 'own.pth.json'} and run again" in said
+    assert said == wording
     assert files(folder) == ["own.pth.json"]
     fetch("own")  # the first one again
     (folder / "own.pth").unlink()
@@ -159,7 +166,9 @@ def test_where_nothing_is_published_the_first_download_counts(own: Own, folder: 
     assert fetch("own").read_bytes() == other
 
 
-def test_members_that_nobody_publishes_must_stay_as_they_first_were(own: Own, folder: Path, server: Server) -> None:
+def test_members_that_nobody_publishes_must_stay_as_they_first_were(
+    own: Own, folder: Path, server: Server, wording: SnapshotAssertion
+) -> None:
     own(file="net", sources=("hf:own/net@c0de/v1",), members={"plans.json": MEMBERS["plans.json"], "net.pth": ""})
     server.answers = [answer(body=PLANS), answer(body=BODY), answer(body=b"PK\x03\x04another file")]
     fetch("own")
@@ -168,8 +177,9 @@ def test_members_that_nobody_publishes_must_stay_as_they_first_were(own: Own, fo
     assert "the first download had" in refusal("own")
     assert files(folder) == ["net.json", "net/plans.json"]
     (folder / "net" / "net.pth").write_bytes(b"PK\x03\x04by hand")
-    with pytest.raises(IntraBenchError, match="is not what was first here"):
+    with pytest.raises(IntraBenchError) as caught:
         locate("own")
+    assert caught == wording
 
 
 PLANS = b'{"plans": 1}'
@@ -205,46 +215,45 @@ def test_a_folder_that_broke_off_is_completed_by_the_next_run(own: Own, folder: 
 
 
 def test_the_command_says_the_licence_and_where_the_file_is(
-    own: Own, folder: Path, server: Server, say: Callable[..., Said]
+    own: Own, folder: Path, server: Server, say: Callable[..., Said], wording: SnapshotAssertion
 ) -> None:
     own(sources=(f"{server.root}/own.pth",), licence="CC-BY-NC-4.0 (not for sale)")
     server.answers = [answer(body=BODY)]
     said = say("weights", "get", "own")
     assert (said.code, said.out) == (0, f"own: {folder / 'own.pth'}\n")
-    assert said.err == "own: licence CC-BY-NC-4.0 (not for sale)\nown.pth: 1.3 of 1.3 MB\n"
+    assert "1.3 of 1.3 MB" in said.err
+    assert said.err == wording
 
 
 def test_the_command_goes_on_after_a_failure_and_ends_with_1(
-    own: Own, folder: Path, server: Server, say: Callable[..., Said]
+    own: Own, folder: Path, server: Server, say: Callable[..., Said], wording: SnapshotAssertion
 ) -> None:
     own("gone", file="gone.pth", sources=(f"{server.root}/gone.pth",), licence="one")
     own(sources=(f"{server.root}/own.pth",), licence="two")
     server.answers = [answer(404), answer(body=BODY)]
     said = say("weights", "get", "gone", "own")
     assert (said.code, said.out) == (1, f"own: {folder / 'own.pth'}\n")
-    assert said.err.startswith("gone: licence one\ngone: gone.pth came from none of its sources [")
+    assert said.err == wording
     assert "\nown: licence two\n" in said.err
     unknown = say("weights", "get", "own", "owm")
     assert (unknown.code, unknown.out) == (2, "")
-    assert unknown.err == (
-        "error: there are no weights 'owm', did you mean 'own'?; `intrabench weights list` shows all\n"
-    )
+    assert unknown.err == wording
 
 
-def test_the_other_commands(own: Own, folder: Path, say: Callable[..., Said]) -> None:
+def test_the_other_commands(own: Own, folder: Path, say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     own(sha256=SHA256)
     listed = next(line for line in json.loads(say("weights", "list", "--json").out) if line["id"] == "own")
-    assert listed["here"] == "by hand, see its page"
+    assert listed["here"] == wording
     absent = say("weights", "path", "own")
     assert (absent.code, absent.out) == (2, "")
-    assert absent.err.startswith(f"error: the weights own are missing; put own.pth into {folder}")
+    assert absent.err == wording
     (folder / "own.pth").write_bytes(BODY)
     assert say("weights", "path", "own").out == f"{folder / 'own.pth'}\n"
     line = f"own: {folder / 'own.pth'}: sha256 {SHA256}, as published\n"
     assert (say("weights", "verify", "own").out, line in say("weights", "verify").out) == (line, True)
     (folder / "own.pth").write_bytes(b"changed")
     changed = say("weights", "verify")
-    assert (changed.code, "own.pth is not the file with the sha256" in changed.err) == (1, True)
+    assert (changed.code, changed.err) == (1, wording)
     assert [line.split() for line in say("weights", "list").out.splitlines() if line.startswith("own ")] == [
         ["own", "7", "MB", "here", "own.pth", "MIT"]
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from intrabench.cli.main import app
@@ -108,12 +109,13 @@ def at_hub(files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPa
         yield hub
 
 
-def test_weights_are_fetched_once_and_stay_at_their_commit(at_hub: Hub) -> None:
+def test_weights_are_fetched_once_and_stay_at_their_commit(at_hub: Hub, wording: SnapshotAssertion) -> None:
     model = HF(repo=NAME)
     model.check_runnable()
     assert model.version == f"1/{FIRST[:12]}"
-    with pytest.raises(IntraBenchError, match=f"run: intrabench weights get hf:repo={NAME}, or fetch it elsewhere"):
+    with pytest.raises(IntraBenchError) as caught:
         weights.locate(model.weights or "")
+    assert caught == wording
     assert at_hub.loads() == 0
     arrived: list[int] = []
     folder = fetch(model.weights or "", lambda done, total: arrived.append(done))
@@ -140,13 +142,13 @@ def test_revisions_are_told_apart(at_hub: Hub) -> None:
     assert [weights.kind(model, first) for model in models] == [weights.REGISTERED] * 2
 
 
-def test_facts_come_from_the_card(at_hub: Hub) -> None:
+def test_facts_come_from_the_card(at_hub: Hub, wording: SnapshotAssertion) -> None:
     model = HF(repo=NAME)
-    assert weights.get(model.weights or "").licence == "unknown: there is no model card here"
+    assert weights.get(model.weights or "").licence == wording
     model.repository.described()
     entry = weights.get(model.weights or "")
     assert entry.licence == "our licence"
-    assert entry.training_data == "sa-1b, spines; begun from someone/large"
+    assert entry.training_data == wording
     assert entry.pages == (f"https://huggingface.co/{NAME}",)
     assert weights.seen(model, ["spine_ct"]) == "unknown"
 
@@ -170,42 +172,42 @@ def test_shards_are_all_needed(at_hub: Hub) -> None:
     assert weights.find(HF(repo=NAME).weights or "") is None
 
 
-def test_what_arrived_damaged_is_refused(at_hub: Hub) -> None:
+def test_what_arrived_damaged_is_refused(at_hub: Hub, wording: SnapshotAssertion) -> None:
     at_hub.lies = True
-    with pytest.raises(IntraBenchError, match="does not have the hub's sha256"):
+    with pytest.raises(IntraBenchError) as caught:
         fetch(HF(repo=NAME).weights or "")
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("repo", "revision", "changed", "words"),
+    ("repo", "revision", "changed"),
     [
-        ("someone/else", "main", {}, "the hub has no model someone/else, or hides it; check the name, log in"),
-        (NAME, "v9", {}, f"{NAME} has no revision v9; give a branch, a tag or a commit of https://huggingface.co/"),
-        (
-            NAME,
-            "main",
-            {"gated": True},
-            f"{NAME} is gated: accept its licence at https://huggingface.co/{NAME} and",
-        ),
-        (NAME, "main", {"status": 500}, f"{NAME}.*try again"),
-        (NAME, "main", {"main": SECOND}, r"has no model\.safetensors, and other formats can run code"),
+        ("someone/else", "main", {}),
+        (NAME, "v9", {}),
+        (NAME, "main", {"gated": True}),
+        (NAME, "main", {"status": 500}),
+        (NAME, "main", {"main": SECOND}),
     ],
 )
-def test_refusals_are_one_sentence(at_hub: Hub, repo: str, revision: str, changed: Any, words: str) -> None:
+def test_refusals_are_one_sentence(
+    at_hub: Hub, repo: str, revision: str, changed: Any, wording: SnapshotAssertion
+) -> None:
     at_hub.commits[SECOND] = {k: v for k, v in at_hub.commits[FIRST].items() if not k.endswith(".safetensors")}
     vars(at_hub).update(changed)
-    with pytest.raises(IntraBenchError, match=words) as raised:
+    with pytest.raises(IntraBenchError) as raised:
         fetch(HF(repo=repo, revision=revision).weights or "")
+    assert raised == wording
     assert "\n" not in str(raised.value)
 
 
-def test_without_a_connection(at_hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_connection(at_hub: Hub, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     for ask in (HF(repo=NAME).check_runnable, lambda: fetch(HF(repo=NAME).weights or "")):
-        with pytest.raises(IntraBenchError, match=f"{NAME} is not here, and the hub cannot be reached; .*=FOLDER"):
+        with pytest.raises(IntraBenchError) as caught:
             ask()
+        assert caught == wording
 
 
 def test_by_the_command(at_hub: Hub) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.verify import verify
@@ -110,7 +111,7 @@ def test_seconds_are_measured_per_action_and_the_estimate_stays() -> None:
     assert merge([OUT], Path("merged")).copied == 0
 
 
-def test_undo_gives_the_answer_of_before() -> None:
+def test_undo_gives_the_answer_of_before(wording: SnapshotAssertion) -> None:
     with annotating() as people:
         code, first = middle(people)
         one = people.give(code, "ab", new_id(), [first])
@@ -122,8 +123,9 @@ def test_undo_gives_the_answer_of_before() -> None:
         empty = people.undo(code, "ab", new_id())
         assert (empty.mask.voxels, empty.turns) == (0, ())
         assert [task.state for task in people.tasks("ab")] == ["new", "new"]
-        with pytest.raises(Refused, match="nothing was given that could be taken back"):
+        with pytest.raises(Refused) as caught:
             people.undo(code, "ab", new_id())
+        assert caught == wording
         with pytest.raises(Refused, match="nothing was given yet"):
             people.finish(code, "ab", new_id())
         people.give(code, "ab", new_id(), [first])
@@ -132,7 +134,7 @@ def test_undo_gives_the_answer_of_before() -> None:
     assert turns.select("round", "turn").rows() == [(0, 0)]
 
 
-def test_a_change_that_arrives_twice_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_arrives_twice_is_made_once(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     with annotating() as people:
         code, first = middle(people)
         views = [people.give(code, "ab", "the same id", [first]) for _ in range(3)]
@@ -144,12 +146,13 @@ def test_a_change_that_arrives_twice_is_made_once(monkeypatch: pytest.MonkeyPatc
         assert people.give(code, "ab", "the same id", [first]).finished
         with pytest.raises(Refused, match="this target is finished"):
             people.give(code, "ab", new_id(), [first])
-        with pytest.raises(Refused, match="was used in another session"):
+        with pytest.raises(Refused) as caught:
             people.give(code, "cd", "the same id", [first])
+        assert caught == wording
     assert len(pl.concat([pl.read_parquet(part) for part in (OUT / "rows").iterdir()])) == 1
 
 
-def test_what_is_wrong_is_refused_and_changes_nothing() -> None:
+def test_what_is_wrong_is_refused_and_changes_nothing(wording: SnapshotAssertion) -> None:
     with annotating(model="box_fill", rounds=1) as people:
         code, first = middle(people)
         z, y, x = first.place
@@ -178,12 +181,14 @@ def test_what_is_wrong_is_refused_and_changes_nothing() -> None:
         with pytest.raises(Refused, match="outside of the volume"):
             people.give(code, "ab", new_id(), [click(99, 0, 0)])
         people.give(code, "ab", new_id(), [first])
-        with pytest.raises(Refused, match="no more than 1 correction"):
+        with pytest.raises(Refused) as caught:
             people.give(code, "ab", new_id(), [first])
+        assert caught == wording
         assert people.finish(code, "ab", new_id()).finished
         for call in (people.view, people.scan):
-            with pytest.raises(Refused, match="there is no such task"):
+            with pytest.raises(Refused) as caught:
                 call(*("nonsense", "ab")[: 1 + (call == people.view)])
+            assert caught == wording
         with pytest.raises(Refused, match="is no pseudonym"):
             people.tasks("Dr. Who")
         with pytest.raises(Refused, match="needs an id"):

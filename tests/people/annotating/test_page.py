@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store
@@ -159,7 +160,9 @@ def test_by_keys_and_by_pointer_the_same_prompts_are_made(browsers: Browsers, ax
     assert by_keys.actions == by_pointer.actions
 
 
-def test_a_whole_annotation_with_corrections(browsers: Browsers, axe: Any, data: Path) -> None:
+def test_a_whole_annotation_with_corrections(
+    browsers: Browsers, axe: Any, data: Path, wording: SnapshotAssertion
+) -> None:
     """Answer, correction, undo, finish, the next target; rows as of any prompter, with the seconds of the hand."""
     truth = truths(PHANTOM)
     first, second = (inside(truth[name]) for name in ("blob.1", "blob.2"))
@@ -167,7 +170,7 @@ def test_a_whole_annotation_with_corrections(browsers: Browsers, axe: Any, data:
         one = person(browsers[0], server)
         go(one, first)
         one.press("Enter")
-        assert "Click or draw something first" in one.page.locator("#message").inner_text()
+        assert one.page.locator("#message").inner_text() == wording
         one.press("f")
         assert "Ask the model first" in one.page.locator("#message").inner_text()
         one.press("k")

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
 from tests.conftest import Said
 from tests.people.rating.conftest import answer, kept
+from tests.wording import without_reasons
 
 
 def content(path: Path) -> tuple[str, Any]:
@@ -24,7 +26,9 @@ def content(path: Path) -> tuple[str, Any]:
     return json.loads(name), json.loads(rest.rstrip().removesuffix(");"))
 
 
-def test_a_bundle_has_all_that_its_rater_needs(say: Callable[..., Said], study: Study, tmp_path: Path) -> None:
+def test_a_bundle_has_all_that_its_rater_needs(
+    say: Callable[..., Said], study: Study, tmp_path: Path, wording: SnapshotAssertion
+) -> None:
     said = say("rate", "bundle", str(study.folder), str(tmp_path / "bundle"), "--rater", "r2")
     assert said.code == 0, said.err
     files = dict(map(content, (tmp_path / "bundle" / "data").glob("*.js")))
@@ -42,7 +46,7 @@ def test_a_bundle_has_all_that_its_rater_needs(say: Callable[..., Said], study: 
     again = say("rate", "bundle", str(study.folder), str(tmp_path / "bundle"), "--rater", "r2")
     assert (again.code, "exists already" in again.err) == (2, True)
     nobody = say("rate", "bundle", str(study.folder), "b", "--rater", "r3")
-    assert (nobody.code, "--rater r3 is not in this study; it has r1, r2" in nobody.err) == (2, True)
+    assert (nobody.code, nobody.err) == (2, wording)
 
 
 def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path: Path) -> None:
@@ -71,18 +75,20 @@ def test_answers_come_back_once(say: Callable[..., Said], study: Study, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    "text",
     [
-        ("{", "is not valid JSON"),
-        ("{}", "has no answers of the study 'A study'"),
-        ('{"study": "another", "rater": "r1", "answers": "[]"}', "has no answers of the study 'A study'"),
-        ('{"study": "ID", "rater": "r1", "answers": "[]"}', "was not saved by the bundle of 'r1'"),
-        ('{"study": "ID", "rater": "r1", "answers": []}', "which is of the wrong kind"),
-        ('{"study": "ID", "rater": "r9", "answers": "[]"}', "is of 'r9', who is not in this study"),
+        "{",
+        "{}",
+        '{"study": "another", "rater": "r1", "answers": "[]"}',
+        '{"study": "ID", "rater": "r1", "answers": "[]"}',
+        '{"study": "ID", "rater": "r1", "answers": []}',
+        '{"study": "ID", "rater": "r9", "answers": "[]"}',
     ],
 )
-def test_files_that_are_none(say: Callable[..., Said], study: Study, tmp_path: Path, text: str, sentence: str) -> None:
+def test_files_that_are_none(
+    say: Callable[..., Said], study: Study, tmp_path: Path, text: str, wording: SnapshotAssertion
+) -> None:
     (tmp_path / "a.json").write_text(text.replace("ID", study.id))
     said = say("rate", "import", str(study.folder), str(tmp_path / "a.json"))
     assert said.code == 2
-    assert sentence in said.err
+    assert without_reasons(said.err) == wording

@@ -15,6 +15,7 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store
@@ -27,6 +28,7 @@ from intrabench.registry import registry
 from tests.conftest import Said, make_target
 from tests.models.nninteractive_folder import write_folder
 from tests.people.servers.serving import HOSTS, INSIDE, ball, client, official, running, served
+from tests.wording import without_reasons
 
 DATA = "phantom:shape=16x40x44,spacing=3x1x1,instances=2"
 
@@ -214,7 +216,7 @@ def test_what_cannot_be_written_is_not_answered(monkeypatch: pytest.MonkeyPatch)
         assert "this was not recorded: " in failed.value.response.json()["detail"]
 
 
-def test_a_last_line_that_was_cut_off_does_not_count_and_others_are_told() -> None:
+def test_a_last_line_that_was_cut_off_does_not_count_and_others_are_told(wording: SnapshotAssertion) -> None:
     with served() as behind, recording(behind, Path("out")) as proxy, client(proxy) as session:
         session.add_point_interaction(INSIDE, True)
         session.add_point_interaction((1, 1, 1), False)
@@ -223,21 +225,24 @@ def test_a_last_line_that_was_cut_off_does_not_count_and_others_are_told() -> No
     path.write_bytes(whole[:-9])
     assert len(read_recordings(Path("out"))[0].turns) == 1
     path.write_bytes(b"{}\n")
-    with pytest.raises(intrabench.errors.IntraBenchError, match=r"jsonl is no recording of intrabench record"):
+    with pytest.raises(intrabench.errors.IntraBenchError) as caught:
         read_recordings(Path("out"))
+    assert caught == wording
     path.write_bytes(whole.replace(b'"format":1', b'"format":2'))
     with pytest.raises(intrabench.errors.IntraBenchError, match="newer version"):
         read_recordings(Path("out"))
 
 
-def test_a_record_of_another_scan_or_rater_does_not_apply(data: Path, say: Callable[..., Said]) -> None:
+def test_a_record_of_another_scan_or_rater_does_not_apply(
+    data: Path, say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
     with served() as behind, recording(behind, Path("out")) as proxy, client(proxy) as session:
         session.add_point_interaction(INSIDE, True)
     rows = intrabench.run("random_walker", "recorded:out", DATA, cases=["first:1"], out="o")
     assert set(rows["status"]) == {"not_applicable"}
     words = ("run", "-m", "random_walker", "-d", DATA, "-p")
-    assert "rater=cd gave no prompts in out; give ab" in say(*words, "recorded:out,rater=cd").err
-    assert "empty has no prompts of people" in say(*words, "recorded:empty").err
+    assert say(*words, "recorded:out,rater=cd").err == wording
+    assert say(*words, "recorded:empty").err == wording
 
 
 def test_which_target_is_meant() -> None:
@@ -304,12 +309,12 @@ def test_sizes_are_checked_before_anything_is_passed_on() -> None:
             assert httpx2.post(f"{proxy}/{path}", content=content).status_code == status
 
 
-def test_wrong_options_are_told(say: Callable[..., Said]) -> None:
-    assert "--spacing 1,2 is no voxel size" in say("serve", "box_fill", "--spacing", "1,2").err
-    assert "--sessions is 0, expected 1 or more" in say("serve", "box_fill", "--sessions", "0").err
+def test_wrong_options_are_told(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    assert say("serve", "box_fill", "--spacing", "1,2").err == wording
+    assert say("serve", "box_fill", "--sessions", "0").err == wording
     lacking = say("serve", "sammed2d")
     assert (lacking.code, "weights" in lacking.err) == (2, True)
-    assert "--upstream here is no address" in say("record", "--upstream", "here").err
+    assert say("record", "--upstream", "here").err == wording
     dead = say("record", "--upstream", "http://127.0.0.1:9", "--rater", "ab")
-    assert (dead.code, "no server answers at http://127.0.0.1:9" in dead.err) == (2, True)
-    assert "--rater a b: rater=a b is no pseudonym" in say("record", "--upstream", "http://a", "--rater", "a b").err
+    assert (dead.code, without_reasons(dead.err)) == (2, wording)
+    assert say("record", "--upstream", "http://a", "--rater", "a b").err == wording

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request, VolumeModel
@@ -131,7 +132,7 @@ def refused(call: Any, status: int = 400) -> str:
     return str(found.value.response.json()["detail"])
 
 
-def test_what_is_refused_changes_nothing(address: str) -> None:
+def test_what_is_refused_changes_nothing(address: str, wording: SnapshotAssertion) -> None:
     with client(address) as session:
         session.add_point_interaction(INSIDE, True)
         before = session.target_buffer.copy()
@@ -141,9 +142,7 @@ def test_what_is_refused_changes_nothing(address: str) -> None:
         assert "was sent for" in refused(lambda: session.add_scribble_interaction(painted, True))
         wrong = np.zeros((3, 3, 3), np.uint8)
         assert "the image has" in refused(lambda: session._post_json("/set_target_buffer", {"shape": [3, 3, 3]}))
-        assert "was sent, the image has" in refused(
-            lambda: session._post_binary("/add_initial_seg_interaction", {}, pack(wrong))
-        )
+        assert refused(lambda: session._post_binary("/add_initial_seg_interaction", {}, pack(wrong))) == wording
         assert "no JSON object" in refused(lambda: session._post_json("/predict", []))  # type: ignore[arg-type]
         assert "NaN" in refused(lambda: session.set_image(np.full((1, 2, 3, 4), np.nan, np.float32)))
         assert session.undo() is True
@@ -151,18 +150,16 @@ def test_what_is_refused_changes_nothing(address: str) -> None:
         assert np.array_equal(session.target_buffer, before)
 
 
-def test_boxes_across_the_slices_need_a_model_of_3d_boxes() -> None:
+def test_boxes_across_the_slices_need_a_model_of_3d_boxes(wording: SnapshotAssertion) -> None:
     with served("grabcut") as address, client(address) as session:
-        assert "planes of the first axis" in refused(
-            lambda: session.add_bbox_interaction([[2, 11], [15, 16], [11, 22]], True)
-        )
+        assert refused(lambda: session.add_bbox_interaction([[2, 11], [15, 16], [11, 22]], True)) == wording
         assert session.supported_interactions["scribble"]  # which is converted
 
 
-def test_prompts_are_converted_as_in_a_run() -> None:
+def test_prompts_are_converted_as_in_a_run(wording: SnapshotAssertion) -> None:
     """box_fill takes boxes only: a first click is refused, a later one becomes the box around mask and click."""
     with served("box_fill") as address, client(address) as session:
-        assert "cannot take this: an initial point" in refused(lambda: session.add_point_interaction(INSIDE, True))
+        assert refused(lambda: session.add_point_interaction(INSIDE, True)) == wording
         session.add_bbox_interaction(BOX, True)
         assert session.target_buffer.sum() == 11 * 11
         session.add_point_interaction((6, 25, 16), True)
@@ -226,7 +223,7 @@ class Slow(VolumeModel):
         return Answer(Mask.of(np.ones((2, 2, 2), bool), (1, 2, 3)))
 
 
-def test_one_prediction_at_a_time_while_leases_are_kept() -> None:
+def test_one_prediction_at_a_time_while_leases_are_kept(wording: SnapshotAssertion) -> None:
     model = Slow()
     with served(model) as address, client(address) as one, client(address) as other:
         threads = [
@@ -244,16 +241,17 @@ def test_one_prediction_at_a_time_while_leases_are_kept() -> None:
         assert model.most == 1
         assert one.target_buffer.sum() == other.target_buffer.sum() == 8
         told = refused(lambda: one.add_point_interaction(INSIDE, False), 500)
-        assert told == "the model failed: RuntimeError: no background, please"
+        assert told == wording
         assert one.target_buffer.sum() == 8
 
 
-def test_more_clients_than_places_are_told_to_wait() -> None:
+def test_more_clients_than_places_are_told_to_wait(wording: SnapshotAssertion) -> None:
     from nnInteractive.inference.remote import ServerAtCapacityError, nnInteractiveRemoteInferenceSession
 
     with served(sessions=1) as address, client(address):
-        with pytest.raises(ServerAtCapacityError, match="all 1 sessions are taken"):
+        with pytest.raises(ServerAtCapacityError) as caught:
             nnInteractiveRemoteInferenceSession(address)
+        assert caught == wording
         assert httpx2.post(f"{address}/claim").headers["Retry-After"] == "10"
 
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.people.servers.arrays import NUMBERS, TYPES, TooLarge, check_header, pack, unpack
 from intrabench.play.validate import Refused
+from tests.wording import without_reasons
 
 MOST = 10**6
 
@@ -28,14 +30,15 @@ def packed(array: Any) -> bytes:
 
 
 @pytest.mark.parametrize("kind", sorted(NUMBERS))
-def test_all_numbers_of_images_come_through(kind: str) -> None:
+def test_all_numbers_of_images_come_through(kind: str, wording: SnapshotAssertion) -> None:
     array = (np.arange(24).reshape(1, 2, 3, 4) % 7).astype(kind)
     found = unpack(packed(array), MOST, images=True)
     assert found.dtype == array.dtype
     assert np.array_equal(found, array)
     if kind not in TYPES:
-        with pytest.raises(Refused, match=f"an array of '{kind}' was sent, expected bool"):
+        with pytest.raises(Refused) as caught:
             unpack(packed(array), MOST)
+        assert caught == wording
 
 
 def test_what_we_pack_the_official_client_reads() -> None:
@@ -52,25 +55,26 @@ def test_types_that_hold_no_plain_numbers_are_refused(kind: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "message"),
+    "sent",
     [
-        (header((1000, 1000, 1000)), "1000000000 bytes was sent, expected 1000000 at most"),
-        (header((2**40, 2**40, 2**40, 2**40)), "bytes was sent"),
-        (header((2, -1, 2)), "the shape"),
-        (header((2, 0, 2)), "the shape"),
-        (header((1,) * 9), "up to four axes"),
-        (header((2, 2), magic=b"NPY1"), "no packed array of version 1"),
-        (header((2, 2), version=2), "no packed array of version 1"),
-        (b"NNIA", "no packed array"),
-        (b"", "no packed array"),
-        (header((2, 2)), "cannot be unpacked"),
-        (header((2, 2)) + struct.pack("<IQQ", 1, 4, 3) + b"abc", "cannot be unpacked"),
-        (header((2, 2)) + struct.pack("<IQQ", 2**31, 2**60, 2**60), "cannot be unpacked"),
+        header((1000, 1000, 1000)),
+        header((2**40, 2**40, 2**40, 2**40)),
+        header((2, -1, 2)),
+        header((2, 0, 2)),
+        header((1,) * 9),
+        header((2, 2), magic=b"NPY1"),
+        header((2, 2), version=2),
+        b"NNIA",
+        b"",
+        header((2, 2)),
+        header((2, 2)) + struct.pack("<IQQ", 1, 4, 3) + b"abc",
+        header((2, 2)) + struct.pack("<IQQ", 2**31, 2**60, 2**60),
     ],
 )
-def test_what_cannot_be_is_refused_before_memory_is_taken(sent: bytes, message: str) -> None:
-    with pytest.raises(Refused, match=message):
+def test_what_cannot_be_is_refused_before_memory_is_taken(sent: bytes, wording: SnapshotAssertion) -> None:
+    with pytest.raises(Refused) as caught:
         unpack(sent, MOST)
+    assert without_reasons(str(caught.value)) == wording
 
 
 def test_too_large_is_its_own_refusal() -> None:

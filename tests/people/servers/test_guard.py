@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.engine.progress.reporter import Quiet
 from intrabench.errors import IntraBenchError
@@ -25,6 +26,7 @@ from intrabench.people.servers.run_server import serve
 from intrabench.play.validate import Refused
 from tests.people.servers.serving import HOSTS, running, served
 from tests.processes import Process, command
+from tests.wording import without_reasons
 
 PIECE = b"10000\r\n" + b"x" * 2**16 + b"\r\n"
 PATHS = {
@@ -293,34 +295,37 @@ def test_noise_is_no_stroke(size: tuple[int, int, int], monkeypatch: pytest.Monk
             gesture("scribble", {"include_interaction": True}, painted, size)
 
 
-def test_what_is_too_large_is_no_stroke_and_no_loop() -> None:
+def test_what_is_too_large_is_no_stroke_and_no_loop(wording: SnapshotAssertion) -> None:
     yes, solid = {"include_interaction": True}, np.ones((1, 400, 400), bool)
-    with pytest.raises(Refused, match="a stroke of 160000 voxels"):
+    with pytest.raises(Refused) as caught:
         gesture("scribble", yes, solid, solid.shape)
+    assert caught == wording
     comb = np.zeros((1, 200, 400), bool)
     comb[0, :, ::2] = comb[0, 0] = True
-    with pytest.raises(Refused, match="the outline has more than 20000 points"):
+    with pytest.raises(Refused) as caught:
         gesture("lasso", yes, comb, comb.shape)
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("host", "port", "sentence"),
+    ("host", "port"),
     [
-        ("127.0.0.1", 99999, "--port 99999 is no port; give a number from 1 to 65535"),
-        ("127.0.0.1", -1, "--port -1 is no port"),
-        ("", 0, "--host is empty"),
-        ("a" * 70 + ".b", 0, "cannot be used"),
-        ("192.0.2.1", 0, "cannot be used"),
+        ("127.0.0.1", 99999),
+        ("127.0.0.1", -1),
+        ("", 0),
+        ("a" * 70 + ".b", 0),
+        ("192.0.2.1", 0),
     ],
 )
-def test_what_is_no_address_is_refused(host: str, port: int, sentence: str) -> None:
+def test_what_is_no_address_is_refused(host: str, port: int, wording: SnapshotAssertion) -> None:
     """In one place, for all commands that serve."""
 
     def never(_: Any) -> Any:
         raise AssertionError("it was made")
 
-    with pytest.raises(IntraBenchError, match=sentence):
+    with pytest.raises(IntraBenchError) as caught:
         serve(never, host, port, never)
+    assert without_reasons(str(caught.value)) == wording
 
 
 def test_a_reserve_of_descriptors_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError
@@ -44,61 +45,57 @@ def test_the_sample_depends_on_no_result(played: Path) -> None:
     assert chosen(rows.sample(fraction=1, shuffle=True, seed=1).with_columns(dice=0.5), 7) == chosen(rows, 20)[:7]
 
 
-def test_the_command(say: Say, played: Path) -> None:
+def test_the_command(say: Say, played: Path, wording: SnapshotAssertion) -> None:
     said = say("submit", "mine", *WHO, "--out", str(played / "results"), "--sample", "5")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("wrote mine: 48 rows of 4 lines, masks of 5 sessions, ")
-    assert said.out.endswith("MB; it passes the check\n")
+    assert said.out == wording
     again = say("submit", "mine", *WHO, "--out", str(played / "results"))
-    assert (again.code, again.err) == (2, "error: mine exists; give a new folder, or remove it\n")
+    assert (again.code, again.err) == (2, wording)
 
 
-def test_the_function_does_the_same(played: Path, tmp_path: Path) -> None:
+def test_the_function_does_the_same(played: Path, tmp_path: Path, wording: SnapshotAssertion) -> None:
     who = {"name": "Lab A", "contact": "a@lab.example", "licence": "CC0-1.0", "out": played / "results"}
     made = intrabench.submit(tmp_path / "mine", sample=5, notes="first", **who)
     assert (made.problems, made.name) == ([], "mine")
     assert made.statement is not None
     assert (made.statement.by, len(made.statement.sampled)) == (By("Lab A", "a@lab.example", "CC0-1.0", "first"), 5)
     assert read_rows(tmp_path / "mine").equals(made.rows)
-    with pytest.raises(IntraBenchError, match=r"--sample 1 is too small"):
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.submit(tmp_path / "other", sample=1, **who)
-    with pytest.raises(IntraBenchError, match="submit: missing a required argument: 'licence'"):
+    assert caught == wording
+    with pytest.raises(IntraBenchError) as caught:
         intrabench.submit("other", name="Lab A", contact="a@lab.example")  # type: ignore[call-arg]
+    assert caught == wording
 
 
 @pytest.mark.parametrize(
-    ("columns", "sentence"),
+    "columns",
     [
-        ({"weights": "random"}, "box_fill, supervoxels:method=grid has random weights, which measure nothing"),
-        ({"prompts_hash": ""}, "48 rows of box_fill on phantom:shape=16x32x32,scans=2 have no hash of their prompts"),
-        (
-            {"metrics": pl.when(pl.col("target").str.ends_with("1")).then(pl.lit("dice@1 iou@1")).otherwise("metrics")},
-            "box_fill with box_slice on phantom:shape=16x32x32,scans=2 has sessions with the metrics dice@1 iou@1 and",
-        ),
-        (
-            {"contract": pl.when(pl.col("model") == "box_fill").then(pl.lit(5)).otherwise("contract")},
-            "the rows are of versions 4, 5 of the meaning of rows, without a common mean",
-        ),
-        ({"contract": 3}, "has rows of version 3 of the meaning of rows, and this intrabench writes 4; run these"),
-        ({"protocol": "mine@1"}, "the protocol mine@1 is unknown to this version of intrabench"),
-        ({"run_id": "gone"}, "lacks runs/gone.json, the record of a run; run its command again"),
-        ({"status": "not_applicable"}, "no session ended with an answer, so there is nothing to rank"),
-        ({"error": "x" * 2001}, "the column error has a text of more than 2000 characters; shorten it"),
-        ({"dice": 0.123}, "dice is 0.123, but its voxel counts and status give "),
+        {"weights": "random"},
+        {"prompts_hash": ""},
+        {"metrics": pl.when(pl.col("target").str.ends_with("1")).then(pl.lit("dice@1 iou@1")).otherwise("metrics")},
+        {"contract": pl.when(pl.col("model") == "box_fill").then(pl.lit(5)).otherwise("contract")},
+        {"contract": 3},
+        {"protocol": "mine@1"},
+        {"run_id": "gone"},
+        {"status": "not_applicable"},
+        {"error": "x" * 2001},
+        {"dice": 0.123},
     ],
+    ids="".join,
 )
 def test_what_cannot_be_ranked_is_refused(
-    another: Make, tmp_path: Path, columns: dict[str, Any], sentence: str
+    another: Make, tmp_path: Path, columns: dict[str, Any], wording: SnapshotAssertion
 ) -> None:
     with pytest.raises(IntraBenchError) as error:
         another("refused", **columns)
-    assert sentence in str(error.value)
+    assert str(error.value).partition("; phantom")[0] == wording
     assert not list(tmp_path.glob("*refused*")) or [path.name for path in tmp_path.glob("*refused*")] == [
         "results of refused"
     ]
 
 
-def test_older_code_is_left_out_and_said(played: Path, tmp_path: Path) -> None:
+def test_older_code_is_left_out_and_said(played: Path, tmp_path: Path, wording: SnapshotAssertion) -> None:
     folder = shutil.copytree(played / "results", tmp_path / "two versions")
     (part,) = (folder / "rows").iterdir()
     older = (
@@ -110,7 +107,7 @@ def test_older_code_is_left_out_and_said(played: Path, tmp_path: Path) -> None:
     made, notices = submit(folder, tmp_path / "one", BY)
     assert made.statement is not None
     assert made.statement.rows == 48
-    assert notices == ["12 older sessions of box_fill are left out: it has changed since"]
+    assert notices == wording
 
 
 def test_private_data_is_warned_of(played: Path, tmp_path: Path) -> None:

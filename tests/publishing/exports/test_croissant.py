@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.base import DatasetCard
 from intrabench.publishing.exports.croissant import card_of, export_croissant
@@ -92,18 +93,18 @@ def test_prompts_are_a_data_set(results: Path, data: Path) -> None:
     assert content["rai:dataCollectionType"] == ["Software Collection"]
 
 
-def test_prompts_of_people_are_called_so(private: Path, data: Path) -> None:
+def test_prompts_of_people_are_called_so(private: Path, data: Path, wording: SnapshotAssertion) -> None:
     names, notes = export_croissant(private, Path("new"))
     assert names == ["prompts/croissant.json"]
-    assert notes == ["nothing is known here of the data set Liver, so its card is left out"]
+    assert notes == wording
     content = json.loads(Path("new/prompts/croissant.json").read_text(encoding="utf-8"))
     assert content["rai:dataCollectionType"] == ["Software Collection", "Experiments"]
     assert "license" not in content
     validated(Path("new/prompts/croissant.json"))
 
 
-def test_missing_prompts_are_counted(private: Path, say: Callable[..., Said]) -> None:
+def test_missing_prompts_are_counted(private: Path, say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     shutil.rmtree(private / "turns")
     said = say("export", "croissant", "new", "--out", str(private))
     assert said.code == 0
-    assert "the prompts of 3 sessions are missing in private\n" in said.err
+    assert said.err == wording

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import ttest_rel
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.reporting.page.claims import claim_section
 from intrabench.reporting.page.leading_score import lead_of
@@ -15,6 +16,7 @@ from intrabench.statistics.measures import measured
 from intrabench.statistics.scores import scores
 from tests.reporting.page.test_pairs import made
 from tests.results.made import rows
+from tests.wording import sentence_with
 
 HOW = AGGREGATIONS["protocol"]
 
@@ -24,7 +26,7 @@ def section(given: pl.DataFrame) -> dict[str, object]:
     return claim_section(scores(played), lines, HOW, lead_of(played))
 
 
-def test_the_best_line_against_all_others() -> None:
+def test_the_best_line_against_all_others(wording: SnapshotAssertion) -> None:
     given, dice = made({"a": 0.5, "b": 0.62, "c": 0.6}, cases=60)
     found = section(given)
     grid = found["claims"]
@@ -37,15 +39,15 @@ def test_the_best_line_against_all_others() -> None:
         assert row[4].value == pytest.approx(np.mean(dice["b"] - dice[other]))
         assert row[4].note == ""
         assert [cell.value for cell in row[2:4]] == [1, 60]
-    assert "by how much its mean Dice is better" in str(found["claims_caption"])
+    assert str(found["claims_caption"]) == wording
     assert "fewer than 50" not in str(found["claims_caption"])
 
 
-def test_few_patients_are_marked_and_very_few_have_no_probability() -> None:
+def test_few_patients_are_marked_and_very_few_have_no_probability(wording: SnapshotAssertion) -> None:
     few = section(made({"a": 0.5, "b": 0.6}, cases=12)[0])
     (row,) = few["claims"].rows  # type: ignore[attr-defined]
     assert (row[4].note, row[5].text != "–") == ("*", True)
-    assert "*: fewer than 50 patients" in str(few["claims_caption"])
+    assert sentence_with(str(few["claims_caption"]), "50 patients") == wording
     none = made({"a": 0.5, "b": 0.6}, cases=5)[0].with_columns(prompter=pl.lit("q"))
     assert section(none) == {"claims": None, "claims_caption": ""}
     both = section(pl.concat([none.with_columns(dataset=pl.lit("e")), made({"a": 0.5, "b": 0.6}, cases=60)[0]]))

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.reporting.page import explore
 from intrabench.reporting.page.explore import explored
@@ -21,6 +22,7 @@ from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.scores import scores
 from tests.reporting.page.page_of import report, store
 from tests.results.made import rows
+from tests.wording import line_with
 
 
 def several() -> pl.DataFrame:
@@ -80,12 +82,14 @@ def test_labels_have_the_numbers_of_the_table_by_label(how: str) -> None:
         assert levels["label"][label, dataset] == pytest.approx(tuple(table[label]))
 
 
-def test_a_table_with_too_many_values_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_with_too_many_values_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
     monkeypatch.setattr(explore, "MOST", 9)
     found, levels = told(several())
     assert (set(levels), found["left_out"]) == ({"label", "case"}, ["5 targets"])
     page, _ = report(store(tmp_path / "results", several()))
-    assert "Too many for this page: 5 targets" in page.text
+    assert line_with(page.text, "this page") == wording
 
 
 def test_infinite_and_missing_values_are_no_numbers() -> None:

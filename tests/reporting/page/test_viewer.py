@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store as cases
@@ -36,6 +37,7 @@ from tests.conftest import make_target
 from tests.reporting.page.conftest import PHANTOM
 from tests.reporting.page.page_of import Page, read, report
 from tests.results.made import rows
+from tests.wording import line_with
 
 
 @pytest.fixture
@@ -250,23 +252,25 @@ def test_without_masks_it_says_how_to_keep_them(results: Path) -> None:
     assert "--save-masks" in page.scripts["code"]
 
 
-def test_data_that_is_gone(results: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_data_that_is_gone(
+    results: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, wording: SnapshotAssertion
+) -> None:
     monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "elsewhere"))
     page, _ = report(results)
     assert "view0" not in page.scripts
-    assert "is not in the store; run `intrabench data get" in page.text
+    assert [one for one in page.text.splitlines() if "not in the store" in one] == wording
 
 
-def test_data_that_has_changed(results: Path) -> None:
+def test_data_that_has_changed(results: Path, wording: SnapshotAssertion) -> None:
     for path in (results / "rows").glob("*.parquet"):
         pl.read_parquet(path).with_columns(dataset_version=pl.lit("0")).write_parquet(path)
-    assert "has since changed to version 1" in report(results)[0].text
+    assert line_with(report(results)[0].text, "since changed") == wording
 
 
-def test_a_data_set_that_nobody_knows(results: Path) -> None:
+def test_a_data_set_that_nobody_knows(results: Path, wording: SnapshotAssertion) -> None:
     for path in (results / "rows").glob("*.parquet"):
         pl.read_parquet(path).with_columns(dataset=pl.lit("nowhere")).write_parquet(path)
-    assert "there is no dataset 'nowhere'" in report(results)[0].text
+    assert [one for one in report(results)[0].text.splitlines() if "no dataset 'nowhere'" in one] == wording
 
 
 def test_damaged_turns_are_passed_over(results: Path) -> None:
@@ -281,7 +285,7 @@ def test_the_viewer_is_light(written: tuple[Page, str]) -> None:
 
 
 def test_the_commands_of_the_page_compute_nothing_new(
-    played: Path, say: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    played: Path, say: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
 ) -> None:
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
     page, _ = report(played / "results", targets=0)
@@ -290,7 +294,7 @@ def test_the_commands_of_the_page_compute_nothing_new(
     for line in page.commands:
         said = say(*shlex.split(line)[1:], "--out", str(played / "results"))
         assert said.code == 0
-        assert "6 sessions, 6 of them already finished" in said.err
+        assert said.err == wording
 
 
 UNREADABLE = (
