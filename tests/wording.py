@@ -3,7 +3,8 @@
 The files lie in ``tests/golden/wording``, one per file of tests. An entry begins with ``##`` and the name of a test,
 with a number if it compares several texts; equal texts that follow each other stand once. Lines of a text begin with
 ``>``, items of a list with ``-``, and their further lines with ``|``. What differs between machines and runs is
-replaced, such as the folder of the test by ``<tmp>``.
+replaced, such as the folder of the test by ``<tmp>``. ``pytest FILE --snapshot-update`` writes entries, and removes
+none: those of parameters and texts that are gone are deleted by hand.
 """
 
 from __future__ import annotations
