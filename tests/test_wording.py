@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.wording import FOLDER, Places, line_with, lines, read, sentence_with, without_reasons, write
+from tests.wording import FOLDER, TESTS, Places, line_with, lines, read, sentence_with, without_reasons, write
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
@@ -24,7 +25,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 
 def test_equal_texts_stand_once(tmp_path: Path) -> None:
     write(tmp_path / "a.txt", {"b": "> 1", "c": "> 2", "a": "> 1"})
-    assert (tmp_path / "a.txt").read_text() == "## a\n## b\n> 1\n\n## c\n> 2\n"
+    assert (tmp_path / "a.txt").read_text().splitlines() == ["## a", "## b", "> 1", "", "## c", "> 2"]
 
 
 def test_lines_and_sentences_are_found_by_their_words() -> None:
@@ -34,7 +35,7 @@ def test_lines_and_sentences_are_found_by_their_words() -> None:
     for words in ("one", "five"):
         with pytest.raises(AssertionError, match="lines with"):
             line_with(text, words)
-    assert without_reasons("a cannot be read (Errno 2 (no file)); repair it (b)") == "a cannot be read; repair it"
+    assert without_reasons("a is damaged (Errno 2 (none)); mend it (b)") == "a is damaged; mend it"
 
 
 def test_what_depends_on_the_machine_is_replaced(tmp_path: Path) -> None:
@@ -48,3 +49,12 @@ def test_no_file_names_a_folder_of_a_machine() -> None:
     for path in FOLDER.rglob("*.txt"):
         found = re.findall(r"/tmp/|/root/|/work/|site-packages", path.read_text(encoding="utf-8"))
         assert (found, path) == ([], path)
+
+
+def test_each_entry_is_of_a_test() -> None:
+    for path in FOLDER.rglob("*.txt"):
+        module = ast.parse((TESTS / path.relative_to(FOLDER).with_suffix(".py")).read_text(encoding="utf-8"))
+        functions = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
+        tests = {one.name for one in functions if "wording" in (argument.arg for argument in one.args.args)}
+        names = {found[0] for name in read(path) if (found := re.search(r"test_\w+", name))}
+        assert names <= tests, path

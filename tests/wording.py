@@ -3,7 +3,8 @@
 The files lie in ``tests/golden/wording``, one per file of tests. An entry begins with ``##`` and the name of a test,
 with a number if it compares several texts; equal texts that follow each other stand once. Lines of a text begin with
 ``>``, items of a list with ``-``, and their further lines with ``|``. What differs between machines and runs is
-replaced, such as the folder of the test by ``<tmp>``.
+replaced, such as the folder of the test by ``<tmp>``. ``pytest FILE --snapshot-update`` writes entries, and removes
+none: those of parameters and texts that are gone are deleted by hand.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
-from syrupy.data import Snapshot, SnapshotCollection
+from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
 from syrupy.extensions.base import AbstractSyrupyExtension
 from syrupy.location import PyTestLocation
 
@@ -53,6 +54,13 @@ class Wording(AbstractSyrupyExtension):
     def dirname(cls, *, test_location: PyTestLocation) -> str:
         """The folder of the file."""
         return str(FOLDER / Path(test_location.filepath).parent.relative_to(TESTS))
+
+    def discover_snapshots(self, **_: Any) -> SnapshotCollections:
+        """None: what was not compared may be of a test that is slow, skipped or not selected.
+
+        `tests/test_wording.py` finds entries that are of no test.
+        """
+        return SnapshotCollections()
 
     def read_snapshot_collection(self, *, snapshot_location: str) -> SnapshotCollection:
         """All entries of a file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from typing import Any
 
@@ -13,7 +14,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.people.servers.arrays import NUMBERS, TYPES, TooLarge, check_header, pack, unpack
 from intrabench.play.validate import Refused
-from tests.wording import without_reasons
 
 MOST = 10**6
 
@@ -70,11 +70,25 @@ def test_types_that_hold_no_plain_numbers_are_refused(kind: bytes) -> None:
         header((2, 2)) + struct.pack("<IQQ", 1, 4, 3) + b"abc",
         header((2, 2)) + struct.pack("<IQQ", 2**31, 2**60, 2**60),
     ],
+    ids=[
+        "large",
+        "huge",
+        "negative",
+        "empty",
+        "nine axes",
+        "letters",
+        "version",
+        "short",
+        "nothing",
+        "no chunk",
+        "short chunk",
+        "huge chunk",
+    ],
 )
 def test_what_cannot_be_is_refused_before_memory_is_taken(sent: bytes, wording: SnapshotAssertion) -> None:
     with pytest.raises(Refused) as caught:
         unpack(sent, MOST)
-    assert without_reasons(str(caught.value)) == wording
+    assert re.sub(r"(?<=unpacked) \(.*\)", "", str(caught.value)) == wording
 
 
 def test_too_large_is_its_own_refusal() -> None:
