@@ -47,6 +47,7 @@ class NnInteractive(Model):
     """
 
     name = "nninteractive"
+    weights = "nninteractive"
     grey_only = True
     dims = 3
     accepts = frozenset({"point", "box2d", "scribble", "lasso"})
@@ -107,11 +108,6 @@ class NnInteractive(Model):
             ) from error
         parts["network"].eval()  # the package leaves it in training mode
         return parts
-
-    @property
-    def weights(self) -> str:
-        """The published model folder."""
-        return "nninteractive"
 
     def _folder(self) -> Path:
         """The model folder.

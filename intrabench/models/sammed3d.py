@@ -42,6 +42,7 @@ class SAMMed3D(CropModel):
 
     name = "sammed3d"
     version = "2"
+    weights = "sammed3d"
     grey_only = True
     extra = "sam"
     requires = ("segment_anything", "torchvision")
@@ -56,11 +57,6 @@ class SAMMed3D(CropModel):
     def default_words(cls) -> dict[str, str]:
         """The threshold that each policy has."""
         return {"threshold": ", ".join(f"{value:g} ({policy})" for policy, value in THRESHOLDS.items())}
-
-    @property
-    def weights(self) -> str:
-        """The published file."""
-        return self.name
 
     def build(self) -> Any:
         """The network of vit_b_ori."""
@@ -126,6 +122,7 @@ class SAMMed3DTurbo(SAMMed3D):
     """SAM-Med3D-turbo: the same network, fine-tuned on 44 data sets; same parameters as SAM-Med3D."""
 
     name = "sammed3d_turbo"
+    weights = "sammed3d_turbo"
 
 
 @dataclass(frozen=True)

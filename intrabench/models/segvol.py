@@ -43,6 +43,7 @@ class SegVol(CropModel):
     """
 
     name = "segvol"
+    weights = "segvol"
     grey_only = True
     extra = "sam"
     requires = ("segment_anything", "torchvision")
@@ -52,11 +53,6 @@ class SegVol(CropModel):
 
     policy: Policy = "official"
     derived: Derived = switch("none")
-
-    @property
-    def weights(self) -> str:
-        """The published file; its text encoder is loaded with the first text."""
-        return "segvol"
 
     def build(self) -> Any:
         """The network without its text encoder."""

@@ -48,6 +48,7 @@ class VISTA3D(CropModel):
     """
 
     name = "vista3d"
+    weights = "vista3d"
     passing = True
     grey_only = True
     extra = "monai"
@@ -59,11 +60,6 @@ class VISTA3D(CropModel):
 
     classes: Literal["auto", "none"] = "auto"
     derived: Derived = switch("none")
-
-    @property
-    def weights(self) -> str:
-        """The file of the bundle."""
-        return self.name
 
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """Any scan is taken as Hounsfield units."""

@@ -47,6 +47,7 @@ class VoxTell(Model):
     """
 
     name = "voxtell"
+    weights = "voxtell"
     grey_only = True
     dims = 3
     accepts = frozenset({"text"})
@@ -62,11 +63,6 @@ class VoxTell(Model):
     def version(self) -> str:  # type: ignore[override]
         """With a hash of the bank."""
         return f"1/{weights.sha256_of_path(Path(self.bank))[:12]}" if Path(self.bank).is_file() else "1"
-
-    @property
-    def weights(self) -> str:
-        """The published model folder."""
-        return "voxtell"
 
     def check_runnable(self) -> None:
         """Refuse files that are not there."""
