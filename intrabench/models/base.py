@@ -328,6 +328,34 @@ def _is_box(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 6 and all(isinstance(edge, (int, np.integer)) for edge in value)
 
 
+class OneByOne(Predictor):
+    """Base of images whose requests are answered one after the other: a subclass writes `answer`.
+
+    encode_s: seconds of the current request that were spent on encoding; whoever encodes adds them.
+    """
+
+    encode_s: float = 0.0
+
+    @abstractmethod
+    def answer(self, request: Request) -> Answer:
+        """Answer one request; what it raises becomes the failure of this request alone."""
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Answer the requests in their order."""
+        return [self.guarded(self.answer, request) for request in requests]
+
+    def guarded(self, answer: Callable[[Asked], Given], request: Asked) -> Given | Failure:
+        """An answer with its seconds, or the failure that an exception becomes; the run goes on."""
+        started, self.encode_s = time.perf_counter(), 0.0
+        try:
+            with foreign():
+                found = answer(request)
+        except Exception as error:
+            return failure_of(error, started)
+        seconds = time.perf_counter() - started - self.encode_s
+        return replace(found, seconds=seconds, encode_seconds=self.encode_s or found.encode_seconds)
+
+
 class VolumeModel(Model):
     """Base of models that answer one request at a time for the whole volume: a subclass writes `segment_one`.
 
@@ -349,20 +377,17 @@ class VolumeModel(Model):
         """Open one image without encoding anything."""
         from contextlib import nullcontext
 
-        return nullcontext(_OneByOne(self, volume))
+        return nullcontext(_OpenVolume(self, volume))
 
 
-class _OneByOne(Predictor):
+class _OpenVolume(OneByOne):
     def __init__(self, model: VolumeModel, volume: Volume) -> None:
         self.model, self.volume = model, volume
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        return [_guarded(self._one, request) for request in requests]
-
     def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
-        return [_guarded(self._together, request) for request in requests]
+        return [self.guarded(self._together, request) for request in requests]
 
-    def _one(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer:
         return checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
 
     def _together(self, request: JointRequest) -> JointAnswer:
@@ -373,14 +398,3 @@ class _OneByOne(Predictor):
                 "JointAnswer((0, 0, 0), labels)"
             )
         return answer
-
-
-def _guarded(segment: Callable[[Asked], Given], request: Asked) -> Given | Failure:
-    """An answer with its seconds, or the failure that an exception becomes; the run goes on."""
-    started = time.perf_counter()
-    try:
-        with foreign():
-            answer = segment(request)
-        return replace(answer, seconds=time.perf_counter() - started)
-    except Exception as error:
-        return failure_of(error, started)

@@ -94,7 +94,7 @@ class VISTA3D(CropModel):
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
         """Answer for the whole volume."""
         assert isinstance(image, OpenVISTA3D)
-        return image.answer(request)
+        return image.segment_one(request)
 
 
 class OpenVISTA3D(OpenCrops):
@@ -103,7 +103,7 @@ class OpenVISTA3D(OpenCrops):
     model: VISTA3D
     prepared: Scan
 
-    def answer(self, request: Request) -> Answer:
+    def segment_one(self, request: Request) -> Answer:
         """The mask after the newest turn; clicks outside of what the network sees change nothing."""
         words = (*request.names, request.label) if self.model.classes == "auto" else ()
         known = next((found for found in map(class_of, words) if found is not None), None)
@@ -129,7 +129,7 @@ class OpenVISTA3D(OpenCrops):
             seconds = time.perf_counter() - started
             for index, one in zip(group, logits.numpy(), strict=True):
                 self.store.put(f"class_{index}", one, seconds / len(group))
-            self._encode_seconds += seconds
+            self.encode_s += seconds
         return self.store.get(key)
 
     def _clicked(self, points: NDArray[Any], first: int, known: int | None, found: Floats32 | None, memory: Any) -> Any:

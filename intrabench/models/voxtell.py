@@ -7,19 +7,18 @@ the package voxtell (https://github.com/MIC-DKFZ/VoxTell), whose predictor does 
 from __future__ import annotations
 
 import io
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError, foreign
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
+from intrabench.models.base import Answer, Model, OneByOne, Predictor, Request
 from intrabench.models.parts.nnunet_folder import check_plans, weights_only
 from intrabench.models.weights import registry as weights
 from intrabench.progress import encoding, loading
@@ -161,27 +160,15 @@ class VoxTell(Model):
             ) from error
 
 
-class _OneImage(Predictor):
+class _OneImage(OneByOne):
     """One image, and the masks of the texts that were asked for it so far."""
 
     def __init__(self, model: VoxTell, volume: Volume) -> None:
         self.model, self.volume = model, volume
         self.masks: dict[str, Mask] = {}
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer the requests one after the other."""
-        return [self._guarded(request) for request in requests]
-
-    def _guarded(self, request: Request) -> Answer | Failure:
-        started = time.perf_counter()
-        try:
-            with foreign():
-                answer = Answer(self._mask(request))
-            return replace(answer, seconds=time.perf_counter() - started)
-        except Exception as error:  # a row with a status instead of a lost run
-            return failure_of(error, started)
-
-    def _mask(self, request: Request) -> Mask:
+    def answer(self, request: Request) -> Answer:
+        """The mask of the newest text."""
         texts = [turn.prompts.text for turn in request.given if turn.prompts.text is not None]
         if not texts:
             raise ValueError("VoxTell needs a text")
@@ -191,4 +178,4 @@ class _OneImage(Predictor):
             with encoding("segmenting"), redirect_stdout(io.StringIO()):
                 found = self.model.predictor.predict_single_image(self.volume.array[None], text_embeddings=embedding)
             self.masks[text] = Mask.of(np.asarray(found)[0] > 0)
-        return self.masks[text]
+        return Answer(self.masks[text])
