@@ -228,6 +228,21 @@ class Mask:
         return self.crop((0, 0, 0, int(shape[0]), int(shape[1]), int(shape[2])))
 
 
+def masks_of(labels: NDArray[Any], start: Sequence[int] = (0, 0, 0), most: int = 0) -> dict[int, Mask]:
+    """The masks of all labels above 0 of a label map whose first voxel lies at `start`, each cut out of its own box.
+
+    most: larger labels are left out; 0: none is.
+    """
+    from scipy import ndimage  # slow to import
+
+    found = {}
+    for label, where in enumerate(ndimage.find_objects(labels, most) if labels.size else (), 1):
+        if where is not None:
+            corner = [first + side.start for first, side in zip(start, where, strict=True)]
+            found[label] = Mask.of(labels[where] == label, corner)
+    return found
+
+
 def intersection(a: Box, b: Box) -> Box | None:
     """The common box, or None if the boxes do not overlap."""
     low = tuple(max(a[axis], b[axis]) for axis in range(3))

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.davis.jf import VOID
+from intrabench.davis.metrics import VOID
 from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import Scribbles, read_scribbles
 

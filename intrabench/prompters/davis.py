@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.frames import worst_frame
-from intrabench.davis.jf import f_of_frames, j_of_frames
+from intrabench.davis.metrics import f_of_frames, j_of_frames
 from intrabench.davis.robot import MENDED, ScribbleRobot
-from intrabench.davis.scribbles import drawn
+from intrabench.davis.utils.scribbles import drawn
 from intrabench.mask import Bools, Ints, Mask
 from intrabench.prompters.joint import JointPrompter
 from intrabench.prompters.user import JointTurn, JointTurns, User, Users

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from intrabench.davis.scribbles import (
+from intrabench.davis.utils.scribbles import (
     annotated_frames,
     annotated_frames_object,
     fuse_scribbles,
