@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from intrabench.clickability.click_map import SIGMA, SoftMask, click_map
-from intrabench.clickability.examples import Example
+from intrabench.clickability.clicked_images import Example
 from intrabench.clickability.letterbox import SIZE, Letterbox, network_input
 from intrabench.randomness import stream
 
@@ -33,7 +33,7 @@ class Prepared(Dataset[tuple[Tensor, Tensor, Tensor]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor, Tensor]:
         example = self.examples[index]
-        image, target, error = example.pixels(), example.target, example.error
+        image, target, error = example.image, example.target, example.error
         clicked = click_map(example.clicks, error, self.sigma, self.soft_mask)
         if self.flips and stream(*self.flips, index).random() < 0.5:
             image, target, error, clicked = image[:, ::-1], target[:, ::-1], error[:, ::-1], clicked[:, ::-1]

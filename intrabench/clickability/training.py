@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from intrabench.clickability.click_map import SIGMA, SoftMask
-from intrabench.clickability.examples import Example
+from intrabench.clickability.clicked_images import Example
 from intrabench.clickability.letterbox import SIZE
 from intrabench.clickability.prepared import Prepared, kld, similarity
 from intrabench.errors import IntraBenchError

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.dataset import Davis
-from intrabench.davis.frames import worst_frame
 from intrabench.davis.metrics import VOID
-from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles
+from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles, worst_frame
 from intrabench.davis.utils.scribbles import copied, fuse_scribbles, shares
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError

@@ -131,8 +131,8 @@ class JointAnswer:
     reach: Box | None = None
 
 
-Asked = TypeVar("Asked", Request, JointRequest)
-Given = TypeVar("Given", Answer, JointAnswer)
+AnyRequest = TypeVar("AnyRequest", Request, JointRequest)
+AnyAnswer = TypeVar("AnyAnswer", Answer, JointAnswer)
 FailureStatus = Literal["error", "oom", "timeout"]
 
 
@@ -306,7 +306,7 @@ def checked(answer: Any, method: str) -> Answer:
     return answer
 
 
-class OneByOne(Predictor):
+class SequentialPredictor(Predictor):
     """Base of images whose requests are answered one after the other: a subclass writes `answer`.
 
     encode_s: seconds of the current request that were spent on encoding; whoever encodes adds them.
@@ -320,9 +320,9 @@ class OneByOne(Predictor):
 
     def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
         """Answer the requests in their order."""
-        return [self.guarded(self.answer, request) for request in requests]
+        return [self.answer_or_failure(self.answer, request) for request in requests]
 
-    def guarded(self, answer: Callable[[Asked], Given], request: Asked) -> Given | Failure:
+    def answer_or_failure(self, answer: Callable[[AnyRequest], AnyAnswer], request: AnyRequest) -> AnyAnswer | Failure:
         """An answer with its seconds, or the failure that an exception becomes; the run goes on."""
         started, self.encode_s = time.perf_counter(), 0.0
         try:
@@ -358,12 +358,12 @@ class VolumeModel(Model):
         return nullcontext(_OpenVolume(self, volume))
 
 
-class _OpenVolume(OneByOne):
+class _OpenVolume(SequentialPredictor):
     def __init__(self, model: VolumeModel, volume: Volume) -> None:
         self.model, self.volume = model, volume
 
     def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
-        return [self.guarded(self._together, request) for request in requests]
+        return [self.answer_or_failure(self._together, request) for request in requests]
 
     def answer(self, request: Request) -> Answer:
         return checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")

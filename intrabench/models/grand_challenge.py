@@ -6,7 +6,6 @@ Format: https://github.com/lab-midas/autoPETCTIV and the containers of its succe
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -76,11 +75,9 @@ class GrandChallengeImage(ProgramImage[None]):
     """A scan in `/input/images`, which stays there; only the points change."""
 
     def __init__(self, model: GrandChallenge, volume: Volume, running: Program) -> None:
-        began = time.perf_counter()
+        super().__init__(running, model.runtime.batch)
         self.model, self.volume = model, volume
         write_images(running.inputs, volume, model.places, file_name(volume.case or "case"))
-        super().__init__(running, model.runtime.batch)
-        self.spent = time.perf_counter() - began
 
     def write(self, requests: Sequence[Asked]) -> list[None]:
         """The points; there is one request."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask, Region
-from intrabench.models.base import Answer, Model, OneByOne, Predictor, Request
-from intrabench.models.outside.isegm_network import Network, Options
+from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
+from intrabench.models.outside.isegm_network import Network
 from intrabench.models.outside.isegm_package import Package, code_of, root_of
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.replay import memory_of
@@ -127,23 +127,7 @@ class Isegm(Model):
         """
         self.check_runnable()
         with loading("loading isegm"):
-            return Network(Package(root_of(self._repo)), self._checkpoint, self.options, self.runtime.device)
-
-    @property
-    def options(self) -> Options:
-        """For the repository."""
-        size = tuple(map(int, self.zoom.split("x"))) if self.zoom not in ("", "none") else ()
-        return Options(
-            mode=self.mode,
-            zoom=self.zoom != "none",
-            size=(size[0], size[1]) if len(size) == 2 else (*size, None)[0],
-            always=self.zoom_first,
-            flip={"default": None, "on": True, "off": False}[self.flip],
-            infer_size=self.infer_size or None,
-            clicks_limit=self.clicks_limit or None,
-            cf_n=self.cf_n or None,
-            acf=self.acf,
-        )
+            return Network(Package(root_of(self._repo)), self._checkpoint, self, self.runtime.device)
 
     @property
     def _repo(self) -> Path:
@@ -162,7 +146,7 @@ class Isegm(Model):
         return nullcontext(ClickedSlices(self, volume))
 
 
-class ClickedSlices(OneByOne):
+class ClickedSlices(SequentialPredictor):
     """An opened image, of which predictors have seen some slices."""
 
     def __init__(self, model: Isegm, volume: Volume) -> None:
@@ -173,7 +157,7 @@ class ClickedSlices(OneByOne):
 
     def answer(self, request: Request) -> Answer:
         """The answer for the slices with a new click."""
-        memory: States = dict(memory_of(request, partial(self.guarded, self.answer)) or {})
+        memory: States = dict(memory_of(request, partial(self.answer_or_failure, self.answer)) or {})
         clicks, slices = self._clicks(request), request.given[-1].prompts.slices()
         masks, scores = [], SliceScores()
         for z in slices:

@@ -21,7 +21,7 @@ from intrabench.errors import IntraBenchError, in_words
 from intrabench.files.documents import read_json
 from intrabench.files.names import file_name
 from intrabench.mask import Box, Mask, masks_of
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
+from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
 from intrabench.models.outside.output_files import IMAGES, image_on, segs_of
 from intrabench.prompts import Prompts
 from intrabench.specs.specs import Reach, switch
@@ -112,21 +112,15 @@ class Masks(Model):
             yield _Stored(self, _read(folder, volume))
 
 
-class _Stored(Predictor):
+class _Stored(SequentialPredictor):
     """The stored label map of a case ``(z, y, x)``."""
 
     def __init__(self, model: Masks, labels: Any) -> None:
         self.model, self.map = model, labels
         self._parts: dict[str, list[Mask]] = {}
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        return [self._guarded(request) for request in requests]
-
-    def _guarded(self, request: Request) -> Answer | Failure:
-        try:
-            return Answer(request.mask if len(request.turns) > 1 else self._first(request))
-        except Exception as error:
-            return failure_of(error, 0.0)
+    def answer(self, request: Request) -> Answer:
+        return Answer(request.mask if len(request.turns) > 1 else self._first(request))
 
     def _first(self, request: Request) -> Mask:
         if self.model.instances == "one":

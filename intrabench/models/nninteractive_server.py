@@ -180,7 +180,7 @@ class NnInteractiveServer(Model):
         except BaseException as error:
             session.close()
             if isinstance(error, Exception):
-                raise told(error, self.url) from error
+                raise server_error(error, self.url) from error
             raise
         return session
 
@@ -201,7 +201,7 @@ class NnInteractiveServer(Model):
                 with step("loading", f"waiting for a place at {self.url} ({error})"):
                     time.sleep(FULL_SECONDS)
             except Exception as error:
-                raise told(error, self.url) from error
+                raise server_error(error, self.url) from error
 
 
 class _Remote(OneImage):
@@ -237,10 +237,10 @@ class _Remote(OneImage):
         except (IntraBenchError, ValueError):
             raise
         except Exception as error:
-            raise told(error, self._model.url) from error
+            raise server_error(error, self._model.url) from error
 
 
-def told(error: Exception, url: str) -> Exception:
+def server_error(error: Exception, url: str) -> Exception:
     """What a request to the server raised, as a sentence of ours; a time limit stays one."""
     response = getattr(error, "response", None)
     if isinstance(error, IntraBenchError):

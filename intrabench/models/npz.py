@@ -5,7 +5,6 @@ Format: https://github.com/JunMa11/CVPR-MedSegFMCompetition, as its evaluation s
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -66,14 +65,12 @@ class NpzImage(ProgramImage[str]):
     """A scan as an npz file."""
 
     def __init__(self, model: Npz, volume: Volume, running: Program) -> None:
-        began = time.perf_counter()
+        super().__init__(running, model.runtime.batch)
         self.shape, self.notes = volume.shape, model.notes(volume)
         self.axes: Axes = (False, True, True) if model.axes == "SPL" else (False, False, False)
         self.case = file_name(volume.case or "case")
         imgs = _grey(volume, model)
         self.files = RoundFiles(running.inputs.parent / "image.npz", imgs, volume.spacing_mm, self.axes)
-        super().__init__(running, model.runtime.batch)
-        self.spent = time.perf_counter() - began
         self.several = max(1, MOST_BYTES // (imgs.nbytes + imgs.size))
 
     def write(self, requests: Sequence[Asked]) -> list[str]:

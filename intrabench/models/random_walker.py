@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Bools, Box, Floats, Mask
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import FACES, Frame, Hints, Labels, SeedRadius
-from intrabench.models.parts.tissue import log_ratio, normalised
+from intrabench.models.parts.neighbourhood import FACES, Frame, Hints, Labels, SeedRadius, log_ratio, normalised
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Millimetres, NotNegative, Positive, Voxels

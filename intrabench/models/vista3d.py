@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -82,14 +82,9 @@ class VISTA3D(CropModel):
 
     def encode(self, crop: Floats32) -> Floats32:
         """A window ``(x, y, z)`` of 128 voxels to what clicks on it need, ``(48, 64, 64, 64)``."""
-        import torch
-
         from intrabench.models.networks.vista3d import encode
 
-        with self.computing():
-            window = torch.from_numpy(np.ascontiguousarray(crop))[None, None].to(self.runtime.device)
-            embedding: Floats32 = encode(self.network, window).float()[0].cpu().numpy()
-        return embedding
+        return self.embedding_of(crop[None], partial(encode, self.network))
 
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
         """Answer for the whole volume."""
@@ -165,10 +160,7 @@ class OpenVISTA3D(OpenCrops):
         return Clicks(self.model.network, self.prepared.image, self._embed)
 
     def _embed(self, name: str, window: Tensor) -> Tensor:
-        import torch
-
-        embedding = self.embedding(f"window_{name}", lambda: window[0, 0].cpu().numpy())
-        return torch.from_numpy(np.array(embedding)[None]).to(self.model.runtime.device)
+        return self.model.tensor(self.embedding(f"window_{name}", lambda: window[0, 0].cpu().numpy())[None])
 
     def _mask(self, found: Floats32 | None, memory: Any) -> Mask:
         if memory is None:

@@ -18,10 +18,11 @@ import numpy as np
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Model, OneByOne, Predictor, Request
-from intrabench.models.parts.nnunet_folder import check_plans, weights_only
+from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
+from intrabench.models.installing import importing
+from intrabench.models.parts.nnunet_folder import check_plans, model_folder, reading
 from intrabench.models.weights import registry as weights
-from intrabench.progress import encoding, loading
+from intrabench.progress import encoding
 from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Volume
 
@@ -94,18 +95,13 @@ class VoxTell(Model):
         Raises:
             IntraBenchError: as of `open`.
         """
-        if self.runtime.dtype != "float32":
-            raise IntraBenchError(f"voxtell chooses its own precision; omit --dtype {self.runtime.dtype}")
-        if self.runtime.random:
-            raise IntraBenchError(
-                "voxtell has no random weights: its architecture comes with the weights; give --weights FOLDER"
-            )
-        folder, package = weights.locate(self.weights, self.runtime.weights), self._package()
+        folder, package = model_folder(self), self._package()
         import torch
 
         benchmark = torch.backends.cudnn.benchmark  # the package sets it; choosing kernels by speed makes answers vary
+        files = "plans.json and fold_0/checkpoint_final.pth"
         try:
-            with loading(f"loading {self.name}"), redirect_stdout(io.StringIO()), weights_only():
+            with reading(self, folder, "VoxTell", files), redirect_stdout(io.StringIO()):
                 check_plans(folder, network=False)
                 return package.VoxTellPredictor(
                     model_dir=str(folder),
@@ -114,12 +110,6 @@ class VoxTell(Model):
                     embedding_bank=self.bank or None,
                     use_precomputed_embeddings=False,  # else it downloads them
                 )
-        except Exception as error:  # wrong folders raise various exceptions
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise IntraBenchError(
-                f"{folder} is not a model folder of VoxTell that can be read safely ({reason[:200]}); "
-                "give the folder with plans.json and fold_0/checkpoint_final.pth"
-            ) from error
         finally:
             torch.backends.cudnn.benchmark = benchmark
 
@@ -129,13 +119,9 @@ class VoxTell(Model):
         Raises:
             IntraBenchError: it is not installed.
         """
-        try:
+        remedy = f"run: pip install 'intrabench[{self.extra}]', or give --python the interpreter of an environment"
+        with importing(f"model {self.name} needs", f"{remedy} that has it"):
             from voxtell.inference import predictor
-        except ImportError as error:
-            raise IntraBenchError(
-                f"model {self.name} needs {error.name or error}, which is not installed; run: pip install "
-                f"'intrabench[{self.extra}]', or give --python the interpreter of an environment that has it"
-            ) from error
         if isinstance(getattr(predictor, "tqdm", None), type):  # its bars would be written over ours
             predictor.tqdm = partial(predictor.tqdm, disable=True)
         return predictor
@@ -160,7 +146,7 @@ class VoxTell(Model):
             ) from error
 
 
-class _OneImage(OneByOne):
+class _OneImage(SequentialPredictor):
     """One image, and the masks of the texts that were asked for it so far."""
 
     def __init__(self, model: VoxTell, volume: Volume) -> None:

@@ -9,9 +9,8 @@ import numpy as np
 
 from intrabench.mask import Index, Ints, Mask
 from intrabench.prompters.base import CannotCorrect, Refinement
-from intrabench.prompters.errors import Errors
+from intrabench.prompters.errors import Errors, Memory, Ties, largest_part
 from intrabench.prompters.file_axes import FileAxes
-from intrabench.prompters.part_in_slice import Memory, Ties, largest_part
 from intrabench.prompters.strokes import PUBLISHED_SEED, Style, Thin, drawn, stroke_on
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Mask
-from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users, relayed
+from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users, relay
 from intrabench.prompts import Prompts
 from intrabench.specs.component import Component
 from intrabench.specs.specs import switch
@@ -138,7 +138,7 @@ def dialogue(prompter: Prompter, user: User) -> Turns:
     method = f"{prompter.spec.partition(':')[0]}.interact"
     turns = prompter.interact(user)
     expect(Generator, turns, f"{method} returned", "a generator; give each turn by yield")
-    yield from relayed(turns, lambda turn: checked_turn(turn, method))
+    yield from relay(turns, lambda turn: checked_turn(turn, method))
 
 
 def checked_turn(turn: Any, method: str) -> Turn:

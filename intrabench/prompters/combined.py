@@ -11,7 +11,7 @@ from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.prompters.base import Modifier, Prompter, Refinement, checked_turn, dialogue
 from intrabench.prompters.joint import each_alone
-from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users, relayed
+from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users, relay
 from intrabench.registry import registry
 from intrabench.specs.specs import split
 from intrabench.turns import Turn
@@ -51,7 +51,7 @@ class Combined(Prompter):
 
     def interact(self, user: User) -> Turns:
         """The turns of the parts, one after the other; a hand without errors changes none of them."""
-        yield from relayed(self._turns(user), lambda turn: self._moved(turn, user))
+        yield from relay(self._turns(user), lambda turn: self._moved(turn, user))
 
     @property
     def joint(self) -> bool:
@@ -64,7 +64,7 @@ class Combined(Prompter):
         def moved(given: JointTurn) -> JointTurn:
             return [turn and self._moved(turn, user) for turn, user in zip(given, users.each, strict=True)]
 
-        yield from relayed(self._joint_turns(users), moved)
+        yield from relay(self._joint_turns(users), moved)
 
     def _moved(self, turn: Turn, user: User) -> Turn:
         """The turn as the hand makes it."""
@@ -93,7 +93,7 @@ class Combined(Prompter):
         mask = Mask.empty()
         if self.initial is not None:
             begun = dialogue(self.initial, user.acting(self.initial.spec))
-            mask = (yield from relayed(begun, lambda turn: turn)) or mask
+            mask = (yield from relay(begun, lambda turn: turn)) or mask
         if self.refinement is None:
             return
         corrector, afresh = user.acting(self.refinement.spec), self.refinement.previous == "drop"

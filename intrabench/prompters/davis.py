@@ -11,9 +11,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.davis.frames import worst_frame
 from intrabench.davis.metrics import f_of_frames, j_of_frames
-from intrabench.davis.robot import MENDED, ScribbleRobot
+from intrabench.davis.robot import MENDED, ScribbleRobot, worst_frame
 from intrabench.davis.utils.scribbles import drawn
 from intrabench.mask import Bools, Ints, Mask
 from intrabench.prompters.joint import JointPrompter
@@ -98,7 +97,7 @@ class DavisRobot(JointPrompter):
         missed = [truth & ~found for truth, found in zip(truths, answers, strict=True)]
         wrong = np.logical_or.reduce(answers) & ~np.logical_or.reduce(truths)
         *positive, negative = self._strokes([*missed, wrong], rng)
-        turns = [_Given([_in(frame, stroke) for stroke in strokes]) for strokes in positive]
+        turns = [_Strokes([_in(frame, stroke) for stroke in strokes]) for strokes in positive]
         for stroke in negative:
             there = [int(found[stroke[:, 0], stroke[:, 1]].sum()) for found in answers]
             for given, count, number in zip(turns, there, range(len(there)), strict=True):
@@ -116,7 +115,7 @@ class DavisRobot(JointPrompter):
         return found
 
 
-class _Given:
+class _Strokes:
     """Strokes for one object, rows ``z, y, x``; a negative one counts as drawn for one of those that it concerns."""
 
     def __init__(self, positive: Sequence[Ints]) -> None:
@@ -136,7 +135,7 @@ class _Given:
 
 def _of_person(drawn: Sequence[Sequence[Scribble]]) -> JointTurn:
     """What a person drew for each object; the first of them has the effort of strokes into the background."""
-    turns = [_Given([stroke.points for stroke in strokes if stroke.label]) for strokes in drawn]
+    turns = [_Strokes([stroke.points for stroke in strokes if stroke.label]) for strokes in drawn]
     for number, (given, strokes) in enumerate(zip(turns, drawn, strict=True)):
         given.negative += [(stroke.points, number == 0) for stroke in strokes if not stroke.label]
     return [given.turn() for given in turns]

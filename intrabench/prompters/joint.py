@@ -7,7 +7,7 @@ from contextlib import closing
 
 from intrabench.mask import Mask
 from intrabench.prompters.base import Prompter, checked_turn, dialogue
-from intrabench.prompters.user import JointTurn, JointTurns, User, Users, relayed
+from intrabench.prompters.user import JointTurn, JointTurns, User, Users, relay
 from intrabench.specs.values import expect, expect_count
 from intrabench.turns import Turn
 
@@ -39,7 +39,7 @@ def joint_dialogue(prompter: Prompter, users: Users) -> JointTurns:
     method = f"{prompter.spec.partition(':')[0]}.interact_jointly"
     turns = prompter.interact_jointly(users)
     expect(Generator, turns, f"{method} returned", "a generator; give the turns by yield")
-    yield from relayed(turns, lambda given: _checked(given, method, len(users.each)))
+    yield from relay(turns, lambda given: _checked(given, method, len(users.each)))
 
 
 def _checked(given: JointTurn, method: str, count: int) -> JointTurn:
@@ -51,7 +51,7 @@ def each_alone(prompter: Prompter, users: Users) -> Generator[JointTurn, Sequenc
     """The turns of a prompter for all targets, each as if it were alone; returns the masks that were sent last."""
     masks: Sequence[Mask] = [Mask.empty() for _ in users.each]
     if prompter.joint:
-        return (yield from relayed(joint_dialogue(prompter, users), lambda given: given)) or masks
+        return (yield from relay(joint_dialogue(prompter, users), lambda given: given)) or masks
     dialogues = [dialogue(prompter, user) for user in users.each]
     begun = [next(one, None) for one in dialogues]
     while any(begun):

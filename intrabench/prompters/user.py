@@ -15,9 +15,9 @@ from intrabench.target import Target
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 
-Given = TypeVar("Given")
-Changed = TypeVar("Changed")
-Sent = TypeVar("Sent")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Reply = TypeVar("Reply")
 
 
 @dataclass
@@ -114,9 +114,9 @@ JointTurns: TypeAlias = Generator[JointTurn, Sequence[Mask], None]
 """The type of `interact_jointly`: a generator that yields joint turns and is sent the masks of all targets so far."""
 
 
-def relayed(
-    turns: Generator[Given, Sent, Any], change: Callable[[Given], Changed]
-) -> Generator[Changed, Sent, Sent | None]:
+def relay(
+    turns: Generator[Item, Reply, Any], change: Callable[[Item], Result]
+) -> Generator[Result, Reply, Reply | None]:
     """All turns of a generator, each changed, which gets the answers; returns the last answer, None without turns."""
     with closing(turns):
         answer = None

@@ -231,5 +231,5 @@ def _range(annotations: Iterable[Any]) -> str:
     if found.keys() >= {"ge", "le"}:
         return f" from {found['ge']} to {found['le']}"
     words = {"gt": "above", "ge": "from", "lt": "below", "le": "up to"}
-    told = " and ".join(f"{words[key]} {value}" for key, value in found.items())
-    return f" {told}{' on' if found.keys() == {'ge'} else ''}" if told else ""
+    bounds = " and ".join(f"{words[key]} {value}" for key, value in found.items())
+    return f" {bounds}{' on' if found.keys() == {'ge'} else ''}" if bounds else ""

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from intrabench.davis.frames import worst_frame
+from intrabench.davis.robot import worst_frame
 from intrabench.davis.summary import Curve, curve, summary
 from intrabench.errors import IntraBenchError
 from tests.davis.golden import GOLDEN, REPORT, read

@@ -14,7 +14,7 @@ import numpy as np
 
 from intrabench.mask import Array
 from intrabench.models.base import Request
-from intrabench.models.outside.prompted import clicks_of
+from intrabench.models.outside.program_model import clicks_of
 from intrabench.volume import Volume
 
 

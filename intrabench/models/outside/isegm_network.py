@@ -14,9 +14,8 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,35 +23,23 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.models.outside.isegm_package import NAME, Package
 
+if TYPE_CHECKING:
+    from intrabench.models.isegm import Isegm
+
 PARTS = ("config", "state_dict")
 """What a checkpoint holds."""
 SHARED = ("original_image", "image_feats")
 """What a predictor knows of its image; the rest is its state."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What `get_predictor` is given. None: what the repository does by itself.
-
-    size: of the crops that it zooms in to: of the longer side, or ``(y, x)``. always: also for the first click. For the
-    others see `intrabench.models.isegm.Isegm`.
-    """
-
-    mode: str = "NoBRS"
-    zoom: bool = True
-    size: int | tuple[int, int] | None = None
-    always: bool = False
-    flip: bool | None = None
-    infer_size: int | None = None
-    clicks_limit: int | None = None
-    cf_n: int | None = None
-    acf: bool = False
+OPTIONS = ("mode", "zoom", "zoom_first", "flip", "infer_size", "clicks_limit", "cf_n", "acf")
+"""The parameters of `intrabench.models.isegm.Isegm` that repositories with `get_predictor` know."""
 
 
 class Network:
-    """A network with its weights on a device, and how its repository asks it."""
+    """A network with its weights on a device, and how its repository asks it. options: the model's parameters."""
 
-    def __init__(self, package: Package, checkpoint: Path, options: Options, device: str) -> None:
+    def __init__(self, package: Package, checkpoint: Path, options: Isegm, device: str) -> None:
         """Unpickle a checkpoint and import the code that it names: both run whatever is in them.
 
         Raises:
@@ -129,11 +116,12 @@ class Network:
     @property
     def _zoom(self) -> dict[str, Any] | None:
         """The parameters of zooming in; by default those of the repository's own script."""
-        if not self._options.zoom:
+        if self._options.zoom == "none":
             return None
-        size = self._options.size or ((448, 448) if self._takes("eval_ritm") else 400)
-        always = {"skip_clicks": -1} if self._options.always or isinstance(size, tuple) else {}
-        return {"target_size": size} | always
+        sides = tuple(map(int, self._options.zoom.split("x"))) if self._options.zoom else ()
+        size = sides or ((448, 448) if self._takes("eval_ritm") else (400,))
+        always = {"skip_clicks": -1} if self._options.zoom_first or len(size) == 2 else {}
+        return {"target_size": size if len(size) == 2 else size[0]} | always
 
     def _takes(self, parameter: str) -> bool:
         """Whether networks are loaded with a parameter that only SimpleClick and its kin have."""
@@ -141,7 +129,7 @@ class Network:
 
     def _made(self) -> Any:
         predictor = self._make()
-        if self._options.cf_n is not None and not hasattr(predictor, "cascade_step"):
+        if self._options.cf_n and not hasattr(predictor, "cascade_step"):
             raise self._unknown("cf_n")
         return predictor
 
@@ -150,15 +138,15 @@ class Network:
         options, model = self._options, (self._net, self._stages) if self._stages else self._net
         make: Any = getattr(self._predictors, "get_predictor", None)
         if make is None:
-            if options != Options():
+            if any(getattr(options, name) != getattr(type(options), name) for name in OPTIONS):
                 raise self._unknown("mode, zoom, flip, infer_size, clicks_limit and cf_n")
             return lambda: self._predictors.BasePredictor(model)
-        given: dict[str, Any] = {"with_flip": options.flip, "infer_size": options.infer_size}
-        given = {name: value for name, value in given.items() if value is not None}
+        given: dict[str, Any] = {} if options.flip == "default" else {"with_flip": options.flip == "on"}
+        given |= {"infer_size": options.infer_size} if options.infer_size else {}
         if unknown := [name for name in given if name not in inspect.signature(make).parameters]:
             raise self._unknown(unknown[0])
-        params: dict[str, Any] = {} if options.clicks_limit is None else {"net_clicks_limit": options.clicks_limit}
-        if options.cf_n is not None:
+        params: dict[str, Any] = {"net_clicks_limit": options.clicks_limit} if options.clicks_limit else {}
+        if options.cf_n:
             params |= {"cascade_step": options.cf_n + 1, "cascade_adaptive": options.acf, "cascade_clicks": 1}
         return lambda: make(
             model, options.mode, self._device, zoom_in_params=self._zoom, predictor_params=params, **given

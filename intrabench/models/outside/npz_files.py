@@ -18,8 +18,8 @@ import numpy as np
 
 from intrabench.mask import Array, Index
 from intrabench.models.base import Request
+from intrabench.models.outside.program_model import boxes_of, clicks_of
 from intrabench.models.outside.programs import deleted
-from intrabench.models.outside.prompted import boxes_of, clicks_of
 
 Axes = tuple[bool, bool, bool]
 """Which of the axes z, y, x of our canonical arrays are turned around in the file."""

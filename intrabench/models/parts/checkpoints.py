@@ -128,9 +128,9 @@ def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         ValueError: what differs, with some keys of each kind.
     """
     differences = [
-        _told("missing", sorted(set(expected) - set(state))),
-        _told("unexpected", sorted(set(state) - set(expected))),
-        _told(
+        _difference("missing", sorted(set(expected) - set(state))),
+        _difference("unexpected", sorted(set(state) - set(expected))),
+        _difference(
             "of another shape",
             [
                 f"{key} {tuple(getattr(state[key], 'shape', ()))} instead of {tuple(tensor.shape)}"
@@ -143,7 +143,7 @@ def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         raise ValueError("; ".join(filter(None, differences)))
 
 
-def _told(kind: str, keys: Sequence[str]) -> str:
+def _difference(kind: str, keys: Sequence[str]) -> str:
     if not keys:
         return ""
     more = ", ..." if len(keys) > SHOWN else ""

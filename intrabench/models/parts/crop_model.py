@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from intrabench.mask import Floats32
-from intrabench.models.base import Answer, OneByOne, Predictor, Request, checked
+from intrabench.models.base import Answer, Predictor, Request, SequentialPredictor, checked
 from intrabench.models.parts.embedding_cache import Key
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.network_model import NetworkModel
@@ -47,7 +47,7 @@ class CropModel(NetworkModel):
         return opened(OpenCrops, self, volume)
 
 
-class OpenCrops(OneByOne):
+class OpenCrops(SequentialPredictor):
     """An opened image of a `CropModel`: `store` holds the embeddings of its crops."""
 
     def __init__(self, model: CropModel, volume: Volume, store: EmbeddingStore) -> None:

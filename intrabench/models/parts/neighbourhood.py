@@ -1,4 +1,4 @@
-"""Information from the prompts of all turns about the voxels around them: region, certain and likely labels.
+"""Information from the prompts of all turns about the voxels around them: region, certain and likely labels, tissue.
 
 Everything here follows from the prompts and the previous mask; no voxel outside of the neighbourhood is touched.
 """
@@ -23,6 +23,9 @@ SeedRadius = Annotated[float, Interval(ge=0, le=100)]
 
 FACES = tuple(((*(slice(None),) * axis, slice(0, -1)), (*(slice(None),) * axis, slice(1, None))) for axis in range(3))
 """By axis: all cells but the last of each row, and those after them; so cells that share a face."""
+
+BINS = 64
+"""Of histograms of tissue."""
 
 _SLACK = 0.1
 """Derived boxes grow by this share of their size on each side, because interpolation cuts off convex shapes."""
@@ -209,6 +212,32 @@ class Frame:
                 share = (at - low).reshape([-1 if k == axis else 1 for k in range(3)])
                 cells = cells.take(low, axis) * (1 - share) + cells.take(high, axis) * share
         return cells
+
+
+def normalised(image: Floats) -> Floats:
+    """Intensities from the 1st to the 99th percentile as 0 to 1, so that CT and MR mean the same; constant: 0."""
+    low, high = np.percentile(image, [1, 99])
+    if high <= low:
+        low, high = image.min(), image.max()
+    return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
+
+
+def log_ratio(image: Floats, chance: Floats, known: Bools | None = None) -> Floats:
+    """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
+
+    chance: the weights with which cells count as target; the rest is background. known: only these cells count.
+    """
+    from scipy import ndimage
+
+    bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
+    counted, weights = (bins.ravel(), chance.ravel()) if known is None else (bins[known], chance[known])
+    total = np.bincount(counted, minlength=BINS)
+    target = np.bincount(counted, weights, BINS)
+    ratio = []
+    for counts in (target, total - target):
+        smooth = ndimage.gaussian_filter1d(counts, 1.5, mode="nearest")
+        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / BINS))  # 1 % of voxels may have any intensity
+    return np.asarray((ratio[0] - ratio[1])[bins], dtype=np.float64)
 
 
 def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask, box_slices, joint_box
-from intrabench.models.base import Answer, OneByOne, Request
+from intrabench.models.base import Answer, Request, SequentialPredictor
 from intrabench.models.parts.nninteractive_marks import Mark, marks
 from intrabench.turns import Turn
 
 
-class OneImage(OneByOne):
+class OneImage(SequentialPredictor):
     """One image in one session, which keeps its state after the last answer.
 
     session: has the image ``(1, z, y, x)`` already, and an empty `target_buffer` ``(z, y, x)``. around: what each
