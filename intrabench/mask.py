@@ -118,7 +118,7 @@ class Mask:
         low, high = corners[:, :3].min(axis=0), corners[:, 3:].max(axis=0)
         array = np.zeros(high - low, dtype=bool)
         for mask in filled:
-            array[_slices(mask.box, low)] |= mask.array
+            array[box_slices(mask.box, low)] |= mask.array
         return cls((int(low[0]), int(low[1]), int(low[2])), array)
 
     @classmethod
@@ -184,7 +184,7 @@ class Mask:
         dense = np.zeros((max(z1 - z0, 0), max(y1 - y0, 0), max(x1 - x0, 0)), dtype=bool)
         common = intersection(self.box, box)
         if common is not None:
-            dense[_slices(common, (z0, y0, x0))] = self.array[_slices(common, self.start)]
+            dense[box_slices(common, (z0, y0, x0))] = self.array[box_slices(common, self.start)]
         return dense
 
     def within(self, box: Box) -> Mask:
@@ -213,7 +213,7 @@ class Mask:
             where = (rows[(rows >= 0) & (rows < kept.shape[0])],)
         else:
             common = intersection(valid.box, box) if valid.box else None
-            where = _slices(common, (box[0], box[1], box[2])) if common else (slice(0, 0),)
+            where = box_slices(common, (box[0], box[1], box[2])) if common else (slice(0, 0),)
         kept[where] = new[where]
         return Mask.of(kept, box[:3])
 
@@ -288,11 +288,7 @@ def _extent(occupied: NDArray[np.bool_]) -> tuple[int, int]:
     return int(occupied.argmax()), len(occupied) - int(occupied[::-1].argmax())
 
 
-def _slices(box: Box, origin: Sequence[int]) -> tuple[slice, slice, slice]:
+def box_slices(box: Box, origin: Sequence[int] = (0, 0, 0)) -> tuple[slice, slice, slice]:
+    """Slices that cut `box` out of an array whose first voxel is `origin`."""
     z, y, x = (slice(box[axis] - origin[axis], box[axis + 3] - origin[axis]) for axis in range(3))
     return z, y, x
-
-
-def box_slices(box: Box) -> tuple[slice, slice, slice]:
-    """Slices that cut `box` out of a canonical array."""
-    return _slices(box, (0, 0, 0))

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
-from intrabench.models.outside.isegm_network import Network
-from intrabench.models.outside.isegm_package import Package, code_of, root_of
+from intrabench.models.outside.isegm_repository import Network, Package, code_of, root_of
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores

@@ -30,8 +30,7 @@ def _imports() -> None:
     from torch import Tensor
 
     from intrabench.clickability import training
-    from intrabench.clickability.prepared import Prepared, kld, similarity
-    from intrabench.clickability.training import Epoch, Settings, learning_rate, train
+    from intrabench.clickability.training import Epoch, Prepared, Settings, kld, learning_rate, similarity, train
 
     SMALL = Settings(epochs=2, batch=4, lr=3e-3, size=32, sigma=60)
 

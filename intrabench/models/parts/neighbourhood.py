@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Bools, Box, Floats, Mask, box_slices, grow
 from intrabench.models.base import Request
+from intrabench.volume import Volume
 
 Labels = NDArray[np.int8]
 Spacing = tuple[float, float, float]
@@ -66,10 +67,10 @@ class Hints:
         mask = request.mask if corrects else Mask.empty()
         return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
 
-    def box(self, shape: tuple[int, int, int], spacing_mm: Spacing, margin_mm: float, radius_mm: float) -> Box | None:
+    def frame(self, volume: Volume, margin_mm: float, radius_mm: float) -> Frame | None:
         """The neighbourhood: boxes plus a margin, or points plus a radius, and the previous mask; None if empty."""
         reach_mm = margin_mm if len(self.blocks) else radius_mm
-        reach = np.array([int(np.ceil(reach_mm / step)) + 1 for step in spacing_mm])
+        reach = np.array([int(np.ceil(reach_mm / step)) + 1 for step in volume.spacing_mm])
         low = np.vstack([self.blocks[:, :3] - reach, self.points[:, :3] - reach])
         high = np.vstack([self.blocks[:, 3:] + reach, self.points[:, :3] + reach + 1])
         if len(low) == 0:
@@ -77,8 +78,9 @@ class Hints:
         if self.mask.any():
             low, high = np.vstack([low, self.mask.box[:3]]), np.vstack([high, self.mask.box[3:]])
         z0, y0, x0, z1, y1, x1 = (int(v) for v in (*low.min(axis=0), *high.max(axis=0)))
-        clipped = grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), shape)
-        return clipped if all(clipped[axis] < clipped[axis + 3] for axis in range(3)) else None
+        box = grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), volume.shape)
+        filled = all(box[axis] < box[axis + 3] for axis in range(3))
+        return Frame(box, volume.shape, volume.spacing_mm) if filled else None
 
 
 @dataclass(frozen=True, eq=False)
