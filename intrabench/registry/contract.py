@@ -123,9 +123,9 @@ def check_class(cls: Any, room: Room, origin: str) -> None:
 def _problems(cls: Any, room: Room) -> Iterator[str]:
     if not isinstance(cls, type) or not issubclass(cls, _bases(room)):
         name, base = getattr(cls, "__name__", "..."), likely_base(cls) if isinstance(cls, type) else BASES[room][0]
-        known = " or ".join(BASES[room][:2])
+        bases = " or ".join(BASES[room][:2])
         base = base if base in BASES[room] else BASES[room][0]
-        yield f"does not inherit from {known}, as everything in {room} must; write class {name}({base})"
+        yield f"does not inherit from {bases}, as everything in {room} must; write class {name}({base})"
         return
     yield from _misses_dataclass(cls, "eq=False" if room == "models" else "frozen=True")
     for method in sorted(getattr(cls, "__abstractmethods__", ())):
@@ -154,12 +154,12 @@ def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
         return
     if "eq" in arguments and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         yield f"is frozen, but a run tells a model its device and weights; {write}"
-    known = {field.name for field in fields(cls)}
+    parameters = {field.name for field in fields(cls)}
     settled = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
-    own = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
-    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(own - settled)):
+    typed = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(typed - settled)):
         yield f"has the parameter {missing[0]}, but is not a dataclass itself; {write}"
-    for name in sorted(known & settled):
+    for name in sorted(parameters & settled):
         yield f"gives {name} a type, which makes it a parameter of specs; write {name} = ... without the type"
 
 
@@ -174,8 +174,8 @@ def _wrong_methods(cls: type[Any]) -> Iterator[str]:
             if inspect.isfunction(expected) and not is_method:
                 yield f"has {name} = {_short(found)}, expected a method; write def {name}{_parameters(expected)}"
             elif inspect.isfunction(expected) and not _fits(found, expected):
-                own = _parameters(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
-                yield f"defines {name}{own}; write def {name}{_parameters(expected)}"
+                signature = _parameters(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
+                yield f"defines {name}{signature}; write def {name}{_parameters(expected)}"
             elif isinstance(expected, property) and is_method:
                 yield f"defines {name} as a method; write @property above it"
 
