@@ -139,11 +139,8 @@ class Command(Launcher):
 
     def once(self, name: str, inputs: Path, outputs: Path) -> list[str]:
         """The command with its folders."""
-        places = {"{inputs}": str(inputs), "{outputs}": str(outputs)}
         words = shlex.split(self.text)
-        for place, path in places.items():
-            words = [word.replace(place, path) for word in words]
-        return words
+        return [word.replace("{inputs}", str(inputs)).replace("{outputs}", str(outputs)) for word in words]
 
 
 @dataclass(frozen=True)
