@@ -25,7 +25,7 @@ from scipy.special import comb
 
 from benchmarks.overhead import SPACING, Painter, played
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.davis.jf import batched
+from intrabench.davis.metrics import batched
 from intrabench.davis.robot import ScribbleRobot
 from intrabench.davis.skeleton import medial_axes
 from intrabench.mask import Bools, Floats

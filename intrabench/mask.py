@@ -118,7 +118,7 @@ class Mask:
         low, high = corners[:, :3].min(axis=0), corners[:, 3:].max(axis=0)
         array = np.zeros(high - low, dtype=bool)
         for mask in filled:
-            array[_slices(mask.box, low)] |= mask.array
+            array[box_slices(mask.box, low)] |= mask.array
         return cls((int(low[0]), int(low[1]), int(low[2])), array)
 
     @classmethod
@@ -184,7 +184,7 @@ class Mask:
         dense = np.zeros((max(z1 - z0, 0), max(y1 - y0, 0), max(x1 - x0, 0)), dtype=bool)
         common = intersection(self.box, box)
         if common is not None:
-            dense[_slices(common, (z0, y0, x0))] = self.array[_slices(common, self.start)]
+            dense[box_slices(common, (z0, y0, x0))] = self.array[box_slices(common, self.start)]
         return dense
 
     def within(self, box: Box) -> Mask:
@@ -213,7 +213,7 @@ class Mask:
             where = (rows[(rows >= 0) & (rows < kept.shape[0])],)
         else:
             common = intersection(valid.box, box) if valid.box else None
-            where = _slices(common, (box[0], box[1], box[2])) if common else (slice(0, 0),)
+            where = box_slices(common, (box[0], box[1], box[2])) if common else (slice(0, 0),)
         kept[where] = new[where]
         return Mask.of(kept, box[:3])
 
@@ -226,6 +226,21 @@ class Mask:
     def to_array(self, shape: Sequence[int]) -> NDArray[np.bool_]:
         """The mask as a whole volume ``(z, y, x)``. For files and tests only: work per target stays in the box."""
         return self.crop((0, 0, 0, int(shape[0]), int(shape[1]), int(shape[2])))
+
+
+def masks_of(labels: NDArray[Any], start: Sequence[int] = (0, 0, 0), most: int = 0) -> dict[int, Mask]:
+    """The masks of all labels above 0 of a label map whose first voxel lies at `start`, each cut out of its own box.
+
+    most: larger labels are left out; 0: none is.
+    """
+    from scipy import ndimage  # slow to import
+
+    found = {}
+    for label, where in enumerate(ndimage.find_objects(labels, most) if labels.size else (), 1):
+        if where is not None:
+            corner = [first + side.start for first, side in zip(start, where, strict=True)]
+            found[label] = Mask.of(labels[where] == label, corner)
+    return found
 
 
 def intersection(a: Box, b: Box) -> Box | None:
@@ -273,11 +288,7 @@ def _extent(occupied: NDArray[np.bool_]) -> tuple[int, int]:
     return int(occupied.argmax()), len(occupied) - int(occupied[::-1].argmax())
 
 
-def _slices(box: Box, origin: Sequence[int]) -> tuple[slice, slice, slice]:
+def box_slices(box: Box, origin: Sequence[int] = (0, 0, 0)) -> tuple[slice, slice, slice]:
+    """Slices that cut `box` out of an array whose first voxel is `origin`."""
     z, y, x = (slice(box[axis] - origin[axis], box[axis + 3] - origin[axis]) for axis in range(3))
     return z, y, x
-
-
-def box_slices(box: Box) -> tuple[slice, slice, slice]:
-    """Slices that cut `box` out of a canonical array."""
-    return _slices(box, (0, 0, 0))

@@ -6,14 +6,15 @@ https://github.com/emb-ai/rclicks: as many clicks as real ones are drawn from th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from scipy.special import kolmogorov
 
-from intrabench.clickability.ks2d import ks2d
 from intrabench.mask import Floats
 
 Clicks = NDArray[np.int64]
@@ -119,3 +120,43 @@ def _check(probability: NDArray[np.floating], target: NDArray[np.bool_], clicks:
         raise ValueError(f"the target must have pixels and the size {probability.shape} of the map, not {target.shape}")
     if len(clicks) == 0 or (clicks < 0).any() or (clicks >= probability.shape).any():
         raise ValueError(f"clicks must be rows y, x within the map of {probability.shape} pixels, at least one")
+
+
+def ks2d(one: Clicks, other: Clicks) -> float:
+    """The approximate p-value of the two-dimensional Kolmogorov-Smirnov test of two samples of points.
+
+    It is the probability that samples of one distribution differ at least this much; NaN if a sample lies on a
+    horizontal or vertical line, where the correlation is undefined. G. Fasano and A. Franceschini, "A multidimensional
+    version of the Kolmogorov-Smirnov test", MNRAS 225, 155 (1987), with the significance of Press et al., "Numerical
+    Recipes", section 14.8, as https://github.com/syrte/ndtest computes it.
+    """
+    statistic = (_largest_difference(one, other) + _largest_difference(other, one)) / 2
+    size = math.sqrt(len(one) * len(other) / (len(one) + len(other)))
+    independent = math.sqrt(1 - (_correlation(one) ** 2 + _correlation(other) ** 2) / 2)
+    return float(kolmogorov(statistic * size / (1 + independent * (0.25 - 0.75 / size))))
+
+
+def _largest_difference(origins: Clicks, other: Clicks) -> float:
+    """The largest difference between the shares of both samples in the quadrants around points of the first sample.
+
+    The point itself could be counted in any quadrant; it is counted where it makes the difference largest.
+    """
+    differences = _shares(origins, origins) - _shares(origins, other)
+    own = 1 / len(origins)
+    differences[0] -= own
+    return float(max(-differences.min(), differences.max() + own))
+
+
+def _shares(origins: Clicks, sample: Clicks) -> NDArray[np.float64]:
+    """The shares of a sample in the quadrants around each origin, (4, origins); points on an axis count as below it."""
+    first, second = (sample[:, axis] <= origins[:, axis, None] for axis in (0, 1))
+    both = (first & second).mean(axis=1)
+    only_first, only_second = first.mean(axis=1) - both, second.mean(axis=1) - both
+    return np.stack([both, only_first, only_second, 1 - both - only_first - only_second])
+
+
+def _correlation(points: Clicks) -> float:
+    """Pearson's correlation, clipped to 1; NaN if one coordinate is constant."""
+    away = points - points.mean(axis=0)
+    lengths = np.sqrt((away * away).sum(axis=0)).prod()
+    return float(np.clip((away[:, 0] * away[:, 1]).sum() / lengths, -1, 1)) if lengths else math.nan

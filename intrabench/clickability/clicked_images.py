@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.clickability.clicks_csv import RealClicks, identity_of
-from intrabench.clickability.examples import Example
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
 from intrabench.datasets.convert.photo import read_photo
@@ -23,6 +22,20 @@ ClickedImage = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
 """The picture ``(y, x, 3)``, the whole target ``(y, x)``, and the error ``(y, x)`` that the clicks correct."""
 
 _HALF = 127  # masks are stored as probabilities, 0 to 255
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A training example: one instance and one error of a segmentation, with the clicks of many people to correct it.
+
+    image: 8-bit RGB ``(y, x, 3)``. target, error: ``(y, x)``, the whole instance and the part to be corrected; both are
+    equal for a first click. clicks: rows ``y, x``, pixels of the image.
+    """
+
+    image: NDArray[np.uint8]
+    target: NDArray[np.bool_]
+    error: NDArray[np.bool_]
+    clicks: NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -129,16 +129,10 @@ class RClicks(Clickability):
         import torch
 
         from intrabench.models.networks.segnext import SegNeXtClickability
-        from intrabench.models.parts.checkpoints import check, read, unwrapped
+        from intrabench.models.parts.checkpoints import load, read, unwrapped
 
         with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: keep the global random state
             network = SegNeXtClickability()
         state = unwrapped(read(self.file), weights.get(self.name))
-        try:
-            check(state, network.state_dict())
-        except ValueError as error:
-            raise IntraBenchError(
-                f"{self.file} is not a checkpoint of rclicks ({error}); give the published or a trained one"
-            ) from error
-        network.load_state_dict(state)
+        load(network, state, self.file, self.name, "the published or a trained one")
         return network.eval().requires_grad_(False).to(self.device)

@@ -19,6 +19,7 @@ from intrabench.fetch.transfer import DownloadError, Progress
 from intrabench.files.names import check_utf8
 from intrabench.specs import specs
 from intrabench.specs.component import Component
+from intrabench.specs.values import expect, expect_items
 from intrabench.target import Target, TargetInfo
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
@@ -228,11 +229,7 @@ def cases_of(dataset: Dataset) -> tuple[str, ...]:
         WrongType: `cases` returned something else.
     """
     found: Any = dataset.cases()
-    many = not isinstance(found, str) and isinstance(found, Sequence)
-    wrong = [name for name in found if not isinstance(name, str)] if many else [found]
-    if wrong or not many:
-        got = f"{kind(found)} with {kind(wrong[0])}" if many else kind(found)
-        raise WrongType(f"{dataset.name}.cases returned {got}, expected a tuple of names, such as ('case-1', 'case-2')")
+    expect_items(str, found, f"{dataset.name}.cases returned", "a tuple of names, such as ('case-1', 'case-2')")
     for case in found:
         if not check_utf8(case, f"case of data set {dataset.name}:"):
             raise WrongType(f"{dataset.name}.cases returned an empty name, expected names such as 'case-1'")
@@ -265,16 +262,9 @@ def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequen
         got = f"a tuple of {len(found)}" if isinstance(found, tuple) else kind(found)
         raise WrongType(f"{method} returned {got}, expected two things: the Volume and the list of its targets")
     volume, targets = found
-    if not isinstance(volume, Volume):
-        raise WrongType(
-            f"{method} returned {kind(volume)} for the scan, expected a Volume, as from read_image or "
-            "Volume.from_canonical(array, spacing_mm)"
-        )
-    many = isinstance(targets, Sequence)
-    wrong = [target for target in targets if not isinstance(target, Target)] if many else []
-    if wrong or not many:
-        got = f"{kind(targets)} with {kind(wrong[0])}" if many else kind(targets)
-        raise WrongType(f"{method} returned {got} for the targets, expected a list of Target, as from targets_of")
+    wanted = "a Volume, as from read_image or Volume.from_canonical(array, spacing_mm)"
+    expect(Volume, volume, f"{method} returned", wanted, " for the scan")
+    expect_items(Target, targets, f"{method} returned", "a list of Target, as from targets_of", " for the targets")
     return volume, fitted(volume, targets)
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from intrabench.datasets.convert.upright import check_upright
-from intrabench.errors import IntraBenchError, WrongType, kind
+from intrabench.errors import IntraBenchError, WrongType
 from intrabench.files.names import check_utf8
 from intrabench.mask import Box, Mask, intersection
 from intrabench.prompts import Scribble
-from intrabench.specs.values import is_a
+from intrabench.specs.values import expect, is_a
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -87,9 +87,8 @@ def _check_boxes(boxes: Any, name: str, volume: Volume) -> None:
 
 def _inside(mask: Any, field: str, name: str, volume: Volume) -> Mask:
     """The tight mask, which lies in the volume."""
-    if not isinstance(mask, Mask):
-        raise WrongType(f"{name} has {kind(mask)} as its {field}, expected a Mask, as from Mask.of(array)")
-    if not is_a(tuple[int, ...], mask.start) or len(mask.start) != 3:
+    expect(Mask, mask, f"{name} has", "a Mask, as from Mask.of(array)", f" as its {field}")
+    if not is_a(tuple[int, int, int], mask.start):
         raise WrongType(f"{name} begins at {mask.start!r} in its {field}, expected three whole numbers (z, y, x)")
     try:
         tight = Mask.of(mask.array, mask.start)

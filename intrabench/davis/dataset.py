@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.davis.jf import VOID
+from intrabench.davis.metrics import VOID
 from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import Scribbles, read_scribbles
 
@@ -113,7 +113,7 @@ def _annotations(folder: Path) -> Labels:
     labels = np.stack(masks).astype(np.uint8)
     found = np.setdiff1d(np.unique(labels), [0, VOID]).tolist()
     if not found or found != list(range(1, found[-1] + 1)):
-        told = ", ".join(map(str, found)) or "none"
-        raise IntraBenchError(f"the objects in {folder} are {told}; number them 1, 2, ... without gaps")
+        numbers = ", ".join(map(str, found)) or "none"
+        raise IntraBenchError(f"the objects in {folder} are {numbers}; number them 1, 2, ... without gaps")
     labels.flags.writeable = False  # all who ask get the same
     return labels

@@ -6,17 +6,19 @@ davisinteractive 1.0.4: opening, medial axis, trees, longest path, Bezier curve.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.davis.opening import opened, runs
 from intrabench.davis.skeleton import longest_path, medial_axes, trees
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Bools, Floats
 
+Run = tuple[int, int, int]
+"""Of a row of a footprint: how far below it lies, and its columns, half-open."""
 MOST_POINTS = 1000
 """Of a stroke; longer paths are drawn as they are."""
 SHRINKING = 0.9
@@ -144,3 +146,85 @@ def scribbles(
     wrong = truth != answer
     found = robot.strokes_in([(truth == one) & wrong for one in (0, *objects)], rng)
     return [(one, path) for one, paths in zip((0, *objects), found, strict=True) for path in paths]
+
+
+def worst_frame(
+    scores: NDArray[np.floating],
+    drawn: Collection[int],
+    candidates: Sequence[int] | None = None,
+    started: Collection[int] = (),
+) -> int:
+    """The frame with the lowest score, the first of several.
+
+    scores: (frames,). drawn: frames in which the robot has drawn already; they are left out as long as there are
+    others, and once it has drawn in all, none is left out any more. candidates: only these frames; none means all.
+    started: frames with the scribbles that people gave first, left out as long as there are others; the published
+    robot draws there as elsewhere.
+
+    Raises:
+        IntraBenchError: a candidate is no frame.
+    """
+    count = len(scores)
+    if wrong := [frame for frame in candidates or () if not 0 <= frame < count]:
+        raise IntraBenchError(
+            f"frame {wrong[0]} cannot be a candidate for the next scribble; the video has the frames 0 to {count - 1}"
+        )
+    allowed = sorted(set(candidates or range(count)))
+    left = [frame for frame in allowed if frame not in drawn]
+    for choice in ([frame for frame in left if frame not in started], left, allowed):
+        if choice:
+            return choice[int(np.argmin(np.asarray(scores)[choice]))]
+    raise AssertionError("a sequence has frames")
+
+
+def footprint(radius: float) -> Bools:
+    """The disk, a square array; of a fractional radius its grid begins at ``-radius``."""
+    steps = np.arange(-radius, radius + 1)
+    return np.asarray(np.add.outer(steps**2, steps**2) <= radius**2, dtype=bool)
+
+
+@lru_cache(maxsize=64)
+def runs(y_radius: float, x_radius: float) -> list[Run]:
+    """The rows of a disk, or of an ellipse, relative to the pixel that it belongs to."""
+    if y_radius == x_radius:
+        disk = footprint(y_radius)
+    else:
+        y, x = (np.arange(-np.floor(radius), np.floor(radius) + 1) for radius in (y_radius, x_radius))
+        disk = np.add.outer((y / y_radius) ** 2, (x / x_radius) ** 2) <= 1
+    middle = disk.shape[0] // 2, disk.shape[1] // 2
+    found = []
+    for number, row in enumerate(disk):
+        columns = np.flatnonzero(row)
+        if len(columns):
+            found.append((number - middle[0], int(columns[0]) - middle[1], int(columns[-1]) + 1 - middle[1]))
+    return found
+
+
+def opened(mask: Bools, disk: list[Run]) -> Bools:
+    """The opening of a mask ``(y, x)`` by a disk with fractional radius, which is not symmetric.
+
+    As scikit-image's ``rank.minimum`` and ``rank.maximum`` with ``disk(radius)``: a footprint lies from its middle,
+    rounded up, it is mirrored for neither, and what is beyond the image counts for nothing.
+    """
+    inside = ~_touched(~mask, disk)  # nothing outside of the mask in the disk
+    if not any(down == 0 and first <= 0 < stop for down, first, stop in disk):
+        inside &= _touched(np.ones_like(mask), disk)  # some disks lack their own pixel, and have none in a corner
+    return _touched(inside, disk)
+
+
+def _touched(mask: Bools, disk: list[Run]) -> Bools:
+    """Where the disk of a pixel holds a pixel of the mask."""
+    height, width = mask.shape
+    reach = max(max(abs(first), abs(stop)) for _, first, stop in disk)
+    sums = np.zeros((height, width + 2 * reach + 1), np.int32)  # beyond the image they stay the same
+    np.cumsum(mask, axis=1, out=sums[:, reach + 1 : reach + 1 + width])
+    sums[:, reach + 1 + width :] = sums[:, reach + width, None]
+    found, rows = np.zeros(mask.shape, bool), dict[tuple[int, int], list[int]]()
+    for down, first, stop in disk:
+        rows.setdefault((first, stop), []).append(down)
+    for (first, stop), downs in rows.items():
+        there = sums[:, reach + stop : reach + stop + width] > sums[:, reach + first : reach + first + width]
+        for down in downs:
+            if abs(down) < height:
+                found[max(-down, 0) : height - max(down, 0)] |= there[max(down, 0) : height + min(down, 0)]
+    return found

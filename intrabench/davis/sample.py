@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.dataset import Davis
-from intrabench.davis.frames import worst_frame
-from intrabench.davis.jf import VOID
-from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles
-from intrabench.davis.scribbles import copied, fuse_scribbles, shares
+from intrabench.davis.metrics import VOID
+from intrabench.davis.robot import MENDED, ScribbleRobot, scribbles, worst_frame
+from intrabench.davis.utils.scribbles import copied, fuse_scribbles, shares
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import Scribbles, joined, lines_of

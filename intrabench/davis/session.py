@@ -28,7 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from intrabench.davis.dataset import Davis
-from intrabench.davis.jf import batched
+from intrabench.davis.metrics import batched
 from intrabench.davis.report import COLUMNS, PUBLISHED, Report, read_report
 from intrabench.davis.sample import Sample
 from intrabench.davis.summary import METRICS, THRESHOLD_S, Quality, curve, summary

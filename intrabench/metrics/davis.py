@@ -18,7 +18,7 @@ class RegionSimilarity(Metric):
 
     def measure(self, pair: MaskPair) -> float:
         """The mean over all frames."""
-        from intrabench.davis.jf import j_of_frames
+        from intrabench.davis.metrics import j_of_frames
 
         return float(j_of_frames(pair.truth, pair.answer, pair.target.shape[0]).mean())
 
@@ -33,7 +33,7 @@ class ContourAccuracy(Metric):
 
     def measure(self, pair: MaskPair) -> float:
         """The mean over all frames."""
-        from intrabench.davis.jf import f_of_frames
+        from intrabench.davis.metrics import f_of_frames
 
         return float(f_of_frames(pair.truth, pair.answer, pair.target.shape).mean())
 

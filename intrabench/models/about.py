@@ -27,7 +27,7 @@ def about(model: Model) -> dict[str, Any]:
 
     What cannot be known now, such as what a server that is off would take, is None, and `problem` says why.
     """
-    told = {
+    facts = {
         "name": model.name,
         "spec": model.spec,
         "summary": inspect.cleandoc(type(model).__doc__ or "").partition("\n")[0],
@@ -50,11 +50,11 @@ def about(model: Model) -> dict[str, Any]:
     try:
         with foreign():
             takes = model.abilities
-            told |= {"version": version_of(model), "dims": takes.dims, "accepts": sorted(takes.accepts)}
-            told |= {"derived": takes.derived, "feeds_back": takes.feeds_back}
+            facts |= {"version": version_of(model), "dims": takes.dims, "accepts": sorted(takes.accepts)}
+            facts |= {"derived": takes.derived, "feeds_back": takes.feeds_back}
     except IntraBenchError as error:
-        told["problem"] = in_words(error)
-    return told
+        facts["problem"] = in_words(error)
+    return facts
 
 
 def parameters(model: Model) -> dict[str, Any]:

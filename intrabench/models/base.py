@@ -14,10 +14,11 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.errors import WrongType, foreign, in_words, kind, passes, traced
+from intrabench.errors import WrongType, foreign, in_words, passes, traced
 from intrabench.mask import Box, Index, Mask, Region
 from intrabench.prompts import Abilities, Derived, PromptKind
 from intrabench.specs.component import Component
+from intrabench.specs.values import expect
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.turns import Turn, counting
 from intrabench.volume import Volume
@@ -130,8 +131,8 @@ class JointAnswer:
     reach: Box | None = None
 
 
-Asked = TypeVar("Asked", Request, JointRequest)
-Given = TypeVar("Given", Answer, JointAnswer)
+AnyRequest = TypeVar("AnyRequest", Request, JointRequest)
+AnyAnswer = TypeVar("AnyAnswer", Answer, JointAnswer)
 FailureStatus = Literal["error", "oom", "timeout"]
 
 
@@ -279,14 +280,10 @@ def open_image(model: Model, volume: Volume) -> Iterator[Predictor]:
         WrongType: `model.open` returned anything but a context manager that gives a `Predictor`.
     """
     context: Any = model.open(volume)
-    if not isinstance(context, AbstractContextManager):
-        raise WrongType(
-            f"{model.name}.open returned {kind(context)}, expected a context manager that gives a Predictor; write "
-            "@contextmanager above it and yield the Predictor"
-        )
+    write = "a context manager that gives a Predictor; write @contextmanager above it and yield the Predictor"
+    expect(AbstractContextManager, context, f"{model.name}.open returned", write)
     with context as image:
-        if not isinstance(image, Predictor):
-            raise WrongType(f"{model.name}.open gave {kind(image)}, expected a Predictor")
+        expect(Predictor, image, f"{model.name}.open gave", "a Predictor")
         yield image
 
 
@@ -296,36 +293,45 @@ def checked(answer: Any, method: str) -> Answer:
     Raises:
         WrongType: it is not an `Answer` with a `Mask` and a `Region`, or has notes that no row can hold.
     """
-    if not isinstance(answer, Answer):
-        raise WrongType(f"{method} returned {kind(answer)}, expected an Answer, such as Answer(Mask.of(array))")
-    if not isinstance(answer.update, Mask):
-        raise WrongType(
-            f"{method} returned an Answer whose update is {kind(answer.update)}, expected a Mask, such as "
-            "Mask.of(array)"
-        )
-    if not isinstance(answer.valid, Region):
-        raise WrongType(
-            f"{method} returned an Answer whose valid is {kind(answer.valid)}, expected a Region, such as "
-            "Region(slices=(3,))"
-        )
-    if not isinstance(answer.notes, tuple) or not all(isinstance(note, str) for note in answer.notes):
-        raise WrongType(
-            f"{method} returned an Answer whose notes are {kind(answer.notes)}, expected a tuple of texts, such as "
-            '("assumed CT",)'
-        )
+    expect(Answer, answer, f"{method} returned", "an Answer, such as Answer(Mask.of(array))")
+    whose = f"{method} returned an Answer whose"
+    expect(Mask, answer.update, f"{whose} update is", "a Mask, such as Mask.of(array)")
+    expect(Region, answer.valid, f"{whose} valid is", "a Region, such as Region(slices=(3,))")
+    expect(tuple[str, ...], answer.notes, f"{whose} notes are", 'a tuple of texts, such as ("assumed CT",)')
     for note in answer.notes:
         if not note or not note.isprintable() or "," in note:
             raise WrongType(f"{method} returned an Answer with the note {note[:40]!a}, expected words without a comma")
-    if answer.reach is not None and not _is_box(answer.reach):
-        raise WrongType(
-            f"{method} returned an Answer whose reach is {kind(answer.reach)}, expected a half-open box of six whole "
-            "numbers (z0, y0, x0, z1, y1, x1), or None"
-        )
+    box = "a half-open box of six whole numbers (z0, y0, x0, z1, y1, x1), or None"
+    expect(Box | None, answer.reach, f"{whose} reach is", box)
     return answer
 
 
-def _is_box(value: Any) -> bool:
-    return isinstance(value, tuple) and len(value) == 6 and all(isinstance(edge, (int, np.integer)) for edge in value)
+class SequentialPredictor(Predictor):
+    """Base of images whose requests are answered one after the other: a subclass writes `answer`.
+
+    encode_s: seconds of the current request that were spent on encoding; whoever encodes adds them.
+    """
+
+    encode_s: float = 0.0
+
+    @abstractmethod
+    def answer(self, request: Request) -> Answer:
+        """Answer one request; what it raises becomes the failure of this request alone."""
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        """Answer the requests in their order."""
+        return [self.answer_or_failure(self.answer, request) for request in requests]
+
+    def answer_or_failure(self, answer: Callable[[AnyRequest], AnyAnswer], request: AnyRequest) -> AnyAnswer | Failure:
+        """An answer with its seconds, or the failure that an exception becomes; the run goes on."""
+        started, self.encode_s = time.perf_counter(), 0.0
+        try:
+            with foreign():
+                found = answer(request)
+        except Exception as error:
+            return failure_of(error, started)
+        seconds = time.perf_counter() - started - self.encode_s
+        return replace(found, seconds=seconds, encode_seconds=self.encode_s or found.encode_seconds)
 
 
 class VolumeModel(Model):
@@ -349,38 +355,21 @@ class VolumeModel(Model):
         """Open one image without encoding anything."""
         from contextlib import nullcontext
 
-        return nullcontext(_OneByOne(self, volume))
+        return nullcontext(_OpenVolume(self, volume))
 
 
-class _OneByOne(Predictor):
+class _OpenVolume(SequentialPredictor):
     def __init__(self, model: VolumeModel, volume: Volume) -> None:
         self.model, self.volume = model, volume
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        return [_guarded(self._one, request) for request in requests]
-
     def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
-        return [_guarded(self._together, request) for request in requests]
+        return [self.answer_or_failure(self._together, request) for request in requests]
 
-    def _one(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> Answer:
         return checked(self.model.segment_one(self.volume, request), f"{self.model.name}.segment_one")
 
     def _together(self, request: JointRequest) -> JointAnswer:
         answer: Any = self.model.segment_together(self.volume, request)
-        if not isinstance(answer, JointAnswer):
-            raise WrongType(
-                f"{self.model.name}.segment_together returned {kind(answer)}, expected a JointAnswer, such as "
-                "JointAnswer((0, 0, 0), labels)"
-            )
+        method, example = f"{self.model.name}.segment_together", "JointAnswer((0, 0, 0), labels)"
+        expect(JointAnswer, answer, f"{method} returned", f"a JointAnswer, such as {example}")
         return answer
-
-
-def _guarded(segment: Callable[[Asked], Given], request: Asked) -> Given | Failure:
-    """An answer with its seconds, or the failure that an exception becomes; the run goes on."""
-    started = time.perf_counter()
-    try:
-        with foreign():
-            answer = segment(request)
-        return replace(answer, seconds=time.perf_counter() - started)
-    except Exception as error:
-        return failure_of(error, started)

@@ -30,17 +30,13 @@ class GrabCut(SliceModel):
     extra = "grabcut"
     requires = ("cv2",)
     encodes = False
+    feeds_back = True
     accepts = frozenset({"point", "box2d"})
 
     intensity: Intensity = "volume"
     iterations: Iterations = 5
     radius: Pixels = 2
     reach: Pixels = 20
-
-    @property
-    def feeds_back(self) -> bool:
-        """Corrections continue from the last answer."""
-        return True
 
     def slice_images(self, volume: Volume) -> Callable[[int], NDArray[Any]]:
         """8-bit slices, ``(y, x)`` or ``(y, x, 3)``."""

@@ -5,20 +5,22 @@ Format: https://github.com/lab-midas/autoPETCTIV and the containers of its succe
 
 from __future__ import annotations
 
+import json
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.names import file_name
-from intrabench.mask import Mask
-from intrabench.models.base import Answer, JointAnswer
-from intrabench.models.outside.gc_files import write_images, write_points
+from intrabench.mask import Array, Mask
+from intrabench.models.base import Answer, JointAnswer, Request
 from intrabench.models.outside.launchers import Inside
 from intrabench.models.outside.output_files import in_range, read_one_image
-from intrabench.models.outside.program_model import Asked, ProgramImage, ProgramModel, requests_of
+from intrabench.models.outside.program_model import Asked, ProgramImage, ProgramModel, clicks_of, requests_of
 from intrabench.models.outside.programs import Program
 from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Volume
@@ -76,11 +78,9 @@ class GrandChallengeImage(ProgramImage[None]):
     """A scan in `/input/images`, which stays there; only the points change."""
 
     def __init__(self, model: GrandChallenge, volume: Volume, running: Program) -> None:
-        began = time.perf_counter()
+        super().__init__(running, model.runtime.batch)
         self.model, self.volume = model, volume
         write_images(running.inputs, volume, model.places, file_name(volume.case or "case"))
-        super().__init__(running, model.runtime.batch)
-        self.spent = time.perf_counter() - began
 
     def write(self, requests: Sequence[Asked]) -> list[None]:
         """The points; there is one request."""
@@ -96,3 +96,41 @@ class GrandChallengeImage(ProgramImage[None]):
         """The mask."""
         labels = read_one_image(self.program.outputs, f"images/{self.model.answer}", self.volume.grid)
         return Answer(Mask.of(in_range(labels, 1, f"the image in images/{self.model.answer}")))
+
+
+def write_images(folder: Path, volume: Volume, places: Sequence[str], name: str) -> None:
+    """Write ``images/PLACE/NAME.mha`` for each channel of a scan, on its original grid, without compression."""
+    import SimpleITK as sitk
+
+    for channel, place in enumerate(places):
+        array = volume.array if volume.array.ndim == 3 else volume.array[..., channel]
+        stored = volume.grid.from_canonical(array)
+        image = sitk.GetImageFromArray(np.ascontiguousarray(stored.transpose(2, 1, 0)))
+        affine = volume.grid.affine.copy()
+        affine[:2] *= -1  # ITK points to Left and Posterior
+        spacing = np.linalg.norm(affine[:3, :3], axis=0)
+        image.SetSpacing(spacing.tolist())
+        image.SetOrigin(affine[:3, 3].tolist())
+        image.SetDirection((affine[:3, :3] / spacing).ravel().tolist())
+        path = folder / "images" / place / f"{name}.mha"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sitk.WriteImage(image, str(path), useCompression=False)
+
+
+def write_points(path: Path, volume: Volume, request: Request, names: tuple[str, str]) -> None:
+    """Write the points so far; names: of those on the target, and of those on the background."""
+    rows = np.vstack([*(clicks_of(turn.prompts) for turn in request.given), np.zeros((0, 4), int)])
+    places = indices_in_file(volume, rows[:, :3])
+    points = [
+        {"point": place, "name": names[0] if label else names[1]}
+        for place, label in zip(places.tolist(), rows[:, 3].tolist(), strict=True)
+    ]
+    content = {"version": {"major": 1, "minor": 0}, "type": "Multiple points", "points": points}
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def indices_in_file(volume: Volume, rows: Array) -> Array:
+    """Canonical voxels ``z, y, x`` as indices ``x, y, z`` of the original file."""
+    grid = volume.grid
+    to_file: Any = np.linalg.inv(grid.affine) @ volume.affine
+    return np.asarray(np.rint(rows @ to_file[:3, :3].T + to_file[:3, 3]), dtype=np.int64)

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from intrabench.mask import Bools, Floats
-from intrabench.models.parts.neighbourhood import FACES, Frame, Labels, Spacing
+from intrabench.models.parts.neighbourhood import FACES, Frame, Labels, Spacing, log_ratio, normalised
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
-from intrabench.models.parts.tissue import log_ratio, normalised
 from intrabench.specs.values import NotNegative, Positive
 
 FINENESS = 2**16

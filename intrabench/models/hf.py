@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Floats32
@@ -16,7 +14,9 @@ from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
+
+    from intrabench.models.networks.sam import Pair
 
 
 @dataclass(eq=False)
@@ -45,29 +45,19 @@ class HF(HubModel, SamFamily):  # type: ignore[override]
         """A slice of 8-bit values ``(y, x)`` or ``(y, x, 3)`` as the network takes it, ``(3, side, side)``."""
         return self.pixels(image)
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
-        """Slices to embeddings, all maps of one in one vector."""
-        import torch
-
+    def image_embeddings(self, batch: Tensor) -> Tensor:
+        """See `intrabench.models.networks.hf.encode`."""
         from intrabench.models.networks import hf
 
-        batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
-        with self.computing():
-            embeddings: Floats32 = hf.encode(self.network, batch.to(self.runtime.device)).cpu().numpy()
-        return list(embeddings)
+        return hf.encode(self.network, batch)
 
-    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+    def full(self, low: Tensor, frame: resize.Frame) -> Tensor:
         """Logits of the slice: of families that do not pad, straight from those of low resolution."""
         return super().full(low, frame) if self.family.pads else bilinear(low, frame.shape)
 
     def decoded(
-        self,
-        embeddings: torch.Tensor,
-        points: tuple[torch.Tensor, torch.Tensor] | None,
-        boxes: torch.Tensor | None,
-        masks: torch.Tensor | None,
-        multimask: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, embeddings: Tensor, points: Pair | None, boxes: Tensor | None, masks: Tensor | None, multimask: bool
+    ) -> Pair:
         """Low-resolution logits and estimated IoU; see `intrabench.models.networks.hf.decode`."""
         from intrabench.models.networks import hf
 

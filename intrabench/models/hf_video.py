@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from intrabench.models.parts.hub_model import HubModel
 from intrabench.models.parts.video_model import VideoModel
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Natural
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False)
@@ -41,17 +44,11 @@ class HFVideo(VideoModel, HubModel):
 
         return HubTracker(self.network)
 
-    def encode(self, crop: Floats32) -> Floats32:
-        """A prepared slice ``(3, side, side)`` to its embedding: three maps in one vector."""
-        import torch
-
+    def image_embeddings(self, batch: torch.Tensor) -> torch.Tensor:
+        """See `intrabench.models.networks.hf_video.encode`."""
         from intrabench.models.networks import hf_video
 
-        with self.computing():
-            embedding: Floats32 = (
-                hf_video.encode(self.network, torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
-            )
-        return embedding
+        return hf_video.encode(self.network, batch)
 
     def frame(self, image: NDArray[np.uint8]) -> Floats32:
         """An 8-bit slice as the network takes it, ``(3, side, side)``."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from intrabench.errors import IntraBenchError
+
 _ISOLATED = {"sam2": "pip install torch torchvision && SAM2_BUILD_CUDA=0 pip install --no-build-isolation"}
 """Before extras whose packages are built here: alone, pip would fetch a second torch for that, and compile for CUDA."""
 
@@ -21,6 +26,19 @@ def caution(extra: str) -> str:
 def how_to_install(extra: str) -> str:
     """The end of a sentence that says that something is not installed."""
     return f"run: {install_command(extra)}{f' ({known})' if (known := caution(extra)) else ''}"
+
+
+@contextmanager
+def importing(needs: str, remedy: str) -> Iterator[None]:
+    """Around imports of what an extra installs.
+
+    Raises:
+        IntraBenchError: ``NEEDS a module, which is not installed; REMEDY``.
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise IntraBenchError(f"{needs} {error.name or error}, which is not installed; {remedy}") from error
 
 
 def install_command(extra: str) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,11 +16,10 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.errors import IntraBenchError, foreign
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask, Region
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
-from intrabench.models.outside.isegm_network import Network, Options
-from intrabench.models.outside.isegm_package import Package, code_of, root_of
+from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
+from intrabench.models.outside.isegm_repository import Network, Package, code_of, root_of
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
@@ -127,23 +126,7 @@ class Isegm(Model):
         """
         self.check_runnable()
         with loading("loading isegm"):
-            return Network(Package(root_of(self._repo)), self._checkpoint, self.options, self.runtime.device)
-
-    @property
-    def options(self) -> Options:
-        """For the repository."""
-        size = tuple(map(int, self.zoom.split("x"))) if self.zoom not in ("", "none") else ()
-        return Options(
-            mode=self.mode,
-            zoom=self.zoom != "none",
-            size=(size[0], size[1]) if len(size) == 2 else (*size, None)[0],
-            always=self.zoom_first,
-            flip={"default": None, "on": True, "off": False}[self.flip],
-            infer_size=self.infer_size or None,
-            clicks_limit=self.clicks_limit or None,
-            cf_n=self.cf_n or None,
-            acf=self.acf,
-        )
+            return Network(Package(root_of(self._repo)), self._checkpoint, self, self.runtime.device)
 
     @property
     def _repo(self) -> Path:
@@ -162,7 +145,7 @@ class Isegm(Model):
         return nullcontext(ClickedSlices(self, volume))
 
 
-class ClickedSlices(Predictor):
+class ClickedSlices(SequentialPredictor):
     """An opened image, of which predictors have seen some slices."""
 
     def __init__(self, model: Isegm, volume: Volume) -> None:
@@ -170,23 +153,10 @@ class ClickedSlices(Predictor):
         self.network = model.network
         self._image: Callable[[int], NDArray[Any]] = slice_images(volume, model.intensity)
         self._seen: OrderedDict[int, Any] = OrderedDict()
-        self._spent = 0.0  # seconds of seeing slices, in the current request
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer one request after the other, each for the slices with a new click."""
-        return [self._guarded(request) for request in requests]
-
-    def _guarded(self, request: Request) -> Answer | Failure:
-        started = time.perf_counter()
-        try:
-            with foreign():
-                return self._answer(request)
-        except Exception as error:  # of the repository's code, which may raise anything
-            return failure_of(error, started)
-
-    def _answer(self, request: Request) -> Answer:
-        memory: States = dict(memory_of(request, self._guarded) or {})
-        started, self._spent = time.perf_counter(), 0.0
+    def answer(self, request: Request) -> Answer:
+        """The answer for the slices with a new click."""
+        memory: States = dict(memory_of(request, partial(self.answer_or_failure, self.answer)) or {})
         clicks, slices = self._clicks(request), request.given[-1].prompts.slices()
         masks, scores = [], SliceScores()
         for z in slices:
@@ -197,9 +167,8 @@ class ClickedSlices(Predictor):
             masks.append(Mask.of((found > self.model.thresh)[None], (z, 0, 0)))
             if request.scores:
                 scores.add(masks[-1], found)
-        update, seconds = Mask.union(masks), time.perf_counter() - started
-        times = seconds - self._spent, self._spent
-        return Answer(update, Region(slices), memory, *times, notes=self.notes, scores=scores.within(update.box))
+        update = Mask.union(masks)
+        return Answer(update, Region(slices), memory, notes=self.notes, scores=scores.within(update.box))
 
     def _clicks(self, request: Request) -> NDArray[Any]:
         """All clicks that count, rows ``z, y, x, label``, oldest first.
@@ -223,7 +192,7 @@ class ClickedSlices(Predictor):
             image = np.rint(self._image(z)).astype(np.uint8)  # a copy, for torch warns of others
             colours = image if image.ndim == 3 else image[..., None].repeat(3, axis=2)
             self._seen[z] = self.network.see(np.ascontiguousarray(colours))
-            self._spent += time.perf_counter() - started
+            self.encode_s += time.perf_counter() - started
             if len(self._seen) > SLICES:
                 self._seen.popitem(last=False)
         return self._seen[z]

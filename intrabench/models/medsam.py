@@ -28,6 +28,7 @@ class MedSAM(SamFamily):
 
     name = "medsam"
     version = "2"
+    weights = "medsam"
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     accepts = frozenset({"box2d"})
@@ -37,11 +38,6 @@ class MedSAM(SamFamily):
         "official": Recipe("modality", "squash_cubic"),
         "radioactive": Recipe("slice_positive", "squash_bicubic", predicts_all=True, fractions="kept"),
     }
-
-    @property
-    def weights(self) -> str:
-        """The published file."""
-        return "medsam"
 
     def build(self) -> Any:
         """SAM ViT-B."""

@@ -12,18 +12,15 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError
 from intrabench.models.base import Model, Predictor
+from intrabench.models.installing import importing
 from intrabench.models.parts.allocator import keep_freed_memory
 from intrabench.models.parts.nninteractive_image import OneImage, check_image
-from intrabench.models.parts.nnunet_folder import check_plans, weights_only
-from intrabench.models.weights import registry as weights
-from intrabench.progress import loading
+from intrabench.models.parts.nnunet_folder import check_plans, model_folder, reading
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
 from intrabench.volume import Volume
@@ -47,6 +44,7 @@ class NnInteractive(Model):
     """
 
     name = "nninteractive"
+    weights = "nninteractive"
     grey_only = True
     dims = 3
     accepts = frozenset({"point", "box2d", "scribble", "lasso"})
@@ -89,54 +87,23 @@ class NnInteractive(Model):
     @cached_property
     def parts(self) -> dict[str, Any]:
         """The content of the model folder, with the network on the runtime's device; loaded on first use."""
-        if self.runtime.dtype != "float32":
-            raise IntraBenchError(f"nninteractive chooses its own precision; omit --dtype {self.runtime.dtype}")
+        folder = model_folder(self)
         if self.runtime.device == "cpu":
             keep_freed_memory()
-        folder, session = self._folder(), self._session()
-        try:
-            with loading(f"loading {self.name}"), _quiet(), weights_only():
-                check_plans(folder)
-                # what initialize_from_trained_model_folder loads, but to be shared by the sessions of all images
-                parts: dict[str, Any] = session._load_model_artifacts_from_disk(str(folder))
-        except Exception as error:  # wrong folders raise various exceptions
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise IntraBenchError(
-                f"{folder} is not a model folder of nnInteractive that can be read safely ({reason[:200]}); "
-                "give the folder with plans.json, dataset.json and one fold_*/checkpoint_final.pth"
-            ) from error
+        session, files = self._session(), "plans.json, dataset.json and one fold_*/checkpoint_final.pth"
+        with reading(self, folder, "nnInteractive", files), _quiet():
+            check_plans(folder)
+            # what initialize_from_trained_model_folder loads, but to be shared by the sessions of all images
+            parts: dict[str, Any] = session._load_model_artifacts_from_disk(str(folder))
         parts["network"].eval()  # the package leaves it in training mode
         return parts
-
-    @property
-    def weights(self) -> str:
-        """The published model folder."""
-        return "nninteractive"
-
-    def _folder(self) -> Path:
-        """The model folder.
-
-        Raises:
-            IntraBenchError: it is not here, or random weights are asked for.
-        """
-        if self.runtime.random:
-            raise IntraBenchError(
-                "nninteractive has no random weights: its architecture comes with the weights; give --weights FOLDER"
-            )
-        return weights.locate(self.weights, self.runtime.weights)
 
     def _session(self) -> Any:
         """A new session of the package, without a network."""
         import torch
 
-        try:
-            with _quiet():
-                from nnInteractive.inference.inference_session import nnInteractiveInferenceSession
-        except ImportError as error:
-            raise IntraBenchError(
-                f"model {self.name} needs {error.name or error}, which is not installed; "
-                f"run: pip install 'intrabench[{self.extra}]'"
-            ) from error
+        with importing(f"model {self.name} needs", f"run: pip install 'intrabench[{self.extra}]'"), _quiet():
+            from nnInteractive.inference.inference_session import nnInteractiveInferenceSession
         # the package sets both for the whole process; choosing kernels by speed makes answers vary
         threads, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
         try:

@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
@@ -84,6 +84,7 @@ class NnInteractiveServer(Model):
     accepts = frozenset({"point", "box2d", "box3d", "scribble", "lasso"})
     extra = "servers"
     requires = ("nnInteractive", "blosc2")
+    covers = "what the server answers for"
     feeds_back = True
 
     url: Annotated[str, Reach("network")] = "http://127.0.0.1:1527"
@@ -99,11 +100,6 @@ class NnInteractiveServer(Model):
         """Its own, and a hash of what the server says about itself."""
         text = json.dumps(self.capabilities, sort_keys=True)
         return f"1/{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-
-    @property
-    def covers(self) -> str:
-        """Nobody says it."""
-        return "what the server answers for"
 
     @property
     def abilities(self) -> Abilities:
@@ -157,23 +153,17 @@ class NnInteractiveServer(Model):
         """Ask the server what it takes."""
         _ = self.abilities
 
-    def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
+    @contextmanager
+    def open(self, volume: Volume) -> Iterator[Predictor]:
         """Upload one image; closing it gives the place at the server back.
 
         Raises:
             IntraBenchError: the server cannot be used.
             ValueError: the image has several channels, or cannot be normalised.
         """
-        return self._opened(volume)
-
-    @contextmanager
-    def _opened(self, volume: Volume) -> Iterator[Predictor]:
         check_image(volume.array)
-        image = _Remote(self, volume)
-        try:
+        with closing(_Remote(self, volume)) as image:
             yield image
-        finally:
-            image.close()
 
     def connect(self, volume: Volume) -> Any:
         """A session of the official client that has the image, and an empty mask.
@@ -190,7 +180,7 @@ class NnInteractiveServer(Model):
         except BaseException as error:
             session.close()
             if isinstance(error, Exception):
-                raise told(error, self.url) from error
+                raise server_error(error, self.url) from error
             raise
         return session
 
@@ -211,7 +201,7 @@ class NnInteractiveServer(Model):
                 with step("loading", f"waiting for a place at {self.url} ({error})"):
                     time.sleep(FULL_SECONDS)
             except Exception as error:
-                raise told(error, self.url) from error
+                raise server_error(error, self.url) from error
 
 
 class _Remote(OneImage):
@@ -232,25 +222,25 @@ class _Remote(OneImage):
         if "intrabench" in self._model.capabilities:
             self.session._post_json("/end_turn", {})
 
-    def _answer(self, request: Request) -> Mask:
+    def _mask(self, request: Request) -> Mask:
         from nnInteractive.inference.remote import SessionExpiredError
 
         try:
             if self.session is None:
                 self.session = self._model.connect(self._volume)
             try:
-                return super()._answer(request)
+                return super()._mask(request)
             except SessionExpiredError:
                 self.close()
                 self.session = self._model.connect(self._volume)
-                return super()._answer(request)
+                return super()._mask(request)
         except (IntraBenchError, ValueError):
             raise
         except Exception as error:
-            raise told(error, self._model.url) from error
+            raise server_error(error, self._model.url) from error
 
 
-def told(error: Exception, url: str) -> Exception:
+def server_error(error: Exception, url: str) -> Exception:
     """What a request to the server raised, as a sentence of ours; a time limit stays one."""
     response = getattr(error, "response", None)
     if isinstance(error, IntraBenchError):

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Bools, Box, Floats, Mask
+from intrabench.mask import Bools, Floats, Mask, box_slices
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import FACES, Frame, Hints, Labels, SeedRadius
-from intrabench.models.parts.tissue import log_ratio, normalised
+from intrabench.models.parts.neighbourhood import FACES, Frame, Hints, Labels, SeedRadius, log_ratio, normalised
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Millimetres, NotNegative, Positive, Voxels
@@ -72,18 +71,17 @@ class RandomWalker(VolumeModel):
         """
         check = _Deadline(self.time_limit_s)
         hints = Hints.of(request)
-        box = hints.box(volume.shape, volume.spacing_mm, self.margin_mm, self.radius_mm)
-        if box is None:  # there are no prompts
+        fine = hints.frame(volume, self.margin_mm, self.radius_mm)
+        if fine is None:  # there are no prompts
             return Answer(request.mask)
-        fine = Frame(box, volume.shape, volume.spacing_mm)
         frame = fine.coarse(self.max_voxels)
         chance = frame.refine(self._chance(frame, hints, frame.image(volume.array), check))
         room, seeds = fine.room(hints, self.seed_mm, self.touch_mm), fine.seeds(hints.points, self.seed_mm)
         check()
         answer = np.where(seeds >= 0, seeds == 1, (chance > 0.5) & room)
-        begun = None if request.turns[0].prompts.kinds else hints.mask.crop(box)
-        found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0, begun=begun), box[:3])
-        return Answer(found, scores=_inside(chance, box, found.box) if request.scores else None)
+        begun = None if request.turns[0].prompts.kinds else hints.mask.crop(fine.box)
+        found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0, begun=begun), fine.box[:3])
+        return Answer(found, scores=chance[box_slices(found.box, fine.box)] if request.scores else None)
 
     def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Floats:
         """Log-odds from the position alone."""
@@ -130,11 +128,6 @@ class RandomWalker(VolumeModel):
             check()
             chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
         return chance
-
-
-def _inside(chance: Floats, box: Box, inner: Box) -> Floats:
-    """The part of the probabilities in `box` that lies in a box inside of it."""
-    return chance[tuple(slice(inner[axis] - box[axis], inner[axis + 3] - box[axis]) for axis in range(3))]
 
 
 class _Deadline:

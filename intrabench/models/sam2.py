@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from intrabench.mask import Floats32
 from intrabench.models.networks.sam2_choice import Release, Size
 from intrabench.models.parts import resize
 from intrabench.models.parts.network_model import NetworkModel
-from intrabench.models.parts.points import as_points
 from intrabench.models.parts.recipe import Recipe
-from intrabench.models.parts.sam_family import SamFamily, bilinear
+from intrabench.models.parts.sam_family import SamFamily, as_points, bilinear
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
+
+    from intrabench.models.networks.sam import Pair
 
 
 @dataclass(eq=False)
@@ -59,26 +55,17 @@ class SAM2(Sam2Choice, SamFamily):
         "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True, fractions="rounded"),
     }
 
-    def encode(self, images: Sequence[NDArray[Any]]) -> Sequence[Floats32]:
-        """Slices to embeddings: three maps in one vector."""
-        import torch
+    def image_embeddings(self, batch: Tensor) -> Tensor:
+        """Three maps in one vector."""
+        embeddings: Tensor = self.network.encode(batch)
+        return embeddings
 
-        batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
-        with self.computing():
-            embeddings: Floats32 = self.network.encode(batch.to(self.runtime.device)).cpu().numpy()
-        return list(embeddings)
-
-    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+    def full(self, low: Tensor, frame: resize.Frame) -> Tensor:
         """Logits straight to the slice."""
         return bilinear(self.unpadded(low, frame), frame.shape)
 
     def decoded(
-        self,
-        embeddings: torch.Tensor,
-        points: tuple[torch.Tensor, torch.Tensor] | None,
-        boxes: torch.Tensor | None,
-        masks: torch.Tensor | None,
-        multimask: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, embeddings: Tensor, points: Pair | None, boxes: Tensor | None, masks: Tensor | None, multimask: bool
+    ) -> Pair:
         """Low-resolution logits and estimated IoU; a box is two points with labels of their own, before all clicks."""
         return self.network.decode(embeddings, *as_points(points, boxes), masks, multimask)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from intrabench.models.parts import resize
 from intrabench.models.parts.video_model import VideoModel
 from intrabench.models.sam2 import Sam2Choice
 from intrabench.specs.specs import switch
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(eq=False)
@@ -29,15 +32,10 @@ class SAM2Frames(VideoModel):
         """The network itself."""
         return self.network
 
-    def encode(self, crop: Floats32) -> Floats32:
-        """A prepared slice ``(3, side, side)`` to its embedding: three maps in one vector."""
-        import torch
-
-        with self.computing():
-            embedding: Floats32 = (
-                self.network.encode(torch.from_numpy(crop[None]).to(self.runtime.device))[0].cpu().numpy()
-            )
-        return embedding
+    def image_embeddings(self, batch: torch.Tensor) -> torch.Tensor:
+        """As SAM 2 on single slices."""
+        embeddings: torch.Tensor = self.network.encode(batch)
+        return embeddings
 
     def frame(self, image: NDArray[np.uint8]) -> Floats32:
         """An 8-bit slice as the network takes it, ``(3, side, side)``: as the authors load frames, without JPEG."""

@@ -20,6 +20,7 @@ class SAMMed2D(SamFamily):
 
     name = "sammed2d"
     version = "2"
+    weights = "sammed2d"
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     side = 256
@@ -28,11 +29,6 @@ class SAMMed2D(SamFamily):
         "official": Recipe("volume", "squash_nearest", "best", "sigmoid"),
         "radioactive": Recipe("slice", "squash_nearest", "best", "sigmoid", predicts_all=True, fractions="rounded"),
     }
-
-    @property
-    def weights(self) -> str:
-        """The published file."""
-        return "sammed2d"
 
     def build(self) -> Any:
         """SAM ViT-B with an adapter in each block."""

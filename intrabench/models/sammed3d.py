@@ -42,6 +42,7 @@ class SAMMed3D(CropModel):
 
     name = "sammed3d"
     version = "2"
+    weights = "sammed3d"
     grey_only = True
     extra = "sam"
     requires = ("segment_anything", "torchvision")
@@ -57,11 +58,6 @@ class SAMMed3D(CropModel):
         """The threshold that each policy has."""
         return {"threshold": ", ".join(f"{value:g} ({policy})" for policy, value in THRESHOLDS.items())}
 
-    @property
-    def weights(self) -> str:
-        """The published file."""
-        return self.name
-
     def build(self) -> Any:
         """The network of vit_b_ori."""
         from intrabench.models.networks.sammed3d import build_sammed3d
@@ -74,9 +70,7 @@ class SAMMed3D(CropModel):
 
     def encode(self, crop: Floats32) -> Floats32:
         """A z-scored crop ``(x, y, z)`` to its embedding ``(384, 8, 8, 8)``."""
-        with self.computing():
-            embedding: Floats32 = self.network.encode(self._tensor(crop)[None, None]).float()[0].cpu().numpy()
-        return embedding
+        return self.embedding_of(crop[None], self.network.encode)
 
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
         """Answer for the whole volume: background outside of the crop.
@@ -101,10 +95,10 @@ class SAMMed3D(CropModel):
         before = np.zeros((SIDE // 4,) * 3) if previous is None else previous
         with self.computing():
             low: torch.Tensor = self.network.decode(
-                self._tensor(embedding)[None],
-                self._tensor(points[None, :, :3]),
+                self.tensor(embedding)[None],
+                self.tensor(points[None, :, :3]),
                 torch.from_numpy(points[None, :, 3]).to(self.runtime.device),
-                self._tensor(before)[None, None],
+                self.tensor(before)[None, None],
             )[0].float()
         return self.finite(low)
 
@@ -115,17 +109,13 @@ class SAMMed3D(CropModel):
         full = functional.interpolate(low, (SIDE,) * 3, mode="trilinear", align_corners=False)[0, 0]
         return crop.paste((full > threshold).cpu().numpy())
 
-    def _tensor(self, array: NDArray[Any]) -> torch.Tensor:
-        import torch
-
-        return torch.from_numpy(np.array(array, dtype=np.float32, order="C")).to(self.runtime.device)
-
 
 @dataclass(eq=False)
 class SAMMed3DTurbo(SAMMed3D):
     """SAM-Med3D-turbo: the same network, fine-tuned on 44 data sets; same parameters as SAM-Med3D."""
 
     name = "sammed3d_turbo"
+    weights = "sammed3d_turbo"
 
 
 @dataclass(frozen=True)

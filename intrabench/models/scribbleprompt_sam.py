@@ -15,15 +15,11 @@ class ScribblePromptSAM(SamFamily):
     """ScribblePrompt-SAM on slices (Wong et al., ECCV 2024): a scribble is one click for each of its pixels."""
 
     name = "scribbleprompt_sam"
+    weights = "scribbleprompt_sam"
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     room_mb = 4000
     recipes = {"official": Recipe("none", "squash", "best", "logits", fractions="kept")}
-
-    @property
-    def weights(self) -> str:
-        """The published file."""
-        return "scribbleprompt_sam"
 
     def build(self) -> Any:
         """SAM ViT-B."""

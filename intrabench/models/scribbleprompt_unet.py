@@ -34,6 +34,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
 
     name = "scribbleprompt_unet"
     version = "2"
+    weights = "scribbleprompt_unet"
     accepts = frozenset({"point", "box2d"})
     encoder = "bottleneck"
     lacks = ("multimask",)
@@ -41,11 +42,6 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
         "official": Recipe("none", "squash", feedback="logits"),
         "radioactive": Recipe("none", "squash", feedback="sigmoid", predicts_all=True),
     }
-
-    @property
-    def weights(self) -> str:
-        """The published file."""
-        return "scribbleprompt_unet"
 
     def alike(self, points: int, box: bool, previous: bool) -> Hashable:
         """True: prompts are drawn, so that any items can be decoded together."""

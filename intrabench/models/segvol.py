@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError
 from intrabench.mask import Box, Floats32
 from intrabench.models.base import Answer, Request
+from intrabench.models.installing import importing
 from intrabench.models.parts.clip_tokens import tokenizer, tokens_of
 from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.recipe import Policy
@@ -43,6 +43,7 @@ class SegVol(CropModel):
     """
 
     name = "segvol"
+    weights = "segvol"
     grey_only = True
     extra = "sam"
     requires = ("segment_anything", "torchvision")
@@ -52,11 +53,6 @@ class SegVol(CropModel):
 
     policy: Policy = "official"
     derived: Derived = switch("none")
-
-    @property
-    def weights(self) -> str:
-        """The published file; its text encoder is loaded with the first text."""
-        return "segvol"
 
     def build(self) -> Any:
         """The network without its text encoder."""
@@ -75,13 +71,8 @@ class SegVol(CropModel):
 
         from intrabench.models.parts.checkpoints import fill
 
-        try:
+        with importing(f"texts for {self.name} need", "run: pip install 'intrabench[text]'"):
             from intrabench.models.networks.segvol_text import TextEncoder, own_key
-        except ImportError as error:
-            raise IntraBenchError(
-                f"texts for {self.name} need {error.name or error}, which is not installed; "
-                "run: pip install 'intrabench[text]'"
-            ) from error
         with loading(f"loading the text encoder of {self.name}"), torch.random.fork_rng(devices=[]):
             return fill(TextEncoder(), self, own_key).eval().requires_grad_(False).to(self.runtime.device)
 
@@ -113,12 +104,7 @@ class SegVol(CropModel):
 
     def encode(self, crop: Floats32) -> Floats32:
         """A window ``(32, 256, 256)`` to its embedding ``(768, 8, 16, 16)``."""
-        import torch
-
-        with self.computing():
-            batch = torch.from_numpy(crop[None, None]).to(self.runtime.device)
-            embedding: Floats32 = self.network.encode(batch).float()[0].cpu().numpy()
-        return embedding
+        return self.embedding_of(crop[None], self.network.encode)
 
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
         """Answer for the whole volume.
@@ -142,14 +128,13 @@ class SegVol(CropModel):
 
         def encode(key: Box | None, window: torch.Tensor) -> torch.Tensor:
             name = "frame" if key is None else "_".join(map(str, key))
-            embedding = image.embedding(name, lambda: window[0, 0].numpy())
-            return torch.from_numpy(np.array(embedding[None])).to(self.runtime.device)
+            return self.tensor(image.embedding(name, lambda: window[0, 0].numpy())[None])
 
         prompts = Prompts.of(image.prepared, points, None if box is None else box.tolist())
         generator = torch.Generator().manual_seed(1 if self.policy == "radioactive" else 0)
         with self.computing():
-            told = {"text": self._read(texts[-1])} if texts else {}
-            mask = segment(image.prepared, prompts, encode, partial(self._decode, **told), generator)
+            tokens = {"text": self._read(texts[-1])} if texts else {}
+            mask = segment(image.prepared, prompts, encode, partial(self._decode, **tokens), generator)
         return Answer(mask, reach=image.prepared.box)
 
     def _read(self, text: str) -> torch.Tensor:
@@ -162,8 +147,8 @@ class SegVol(CropModel):
             self.read[text] = encoder(torch.tensor([tokens], device=self.runtime.device)).float()
         return self.read[text]
 
-    def _decode(self, embedding: torch.Tensor, *prompts: torch.Tensor | None, **told: torch.Tensor) -> torch.Tensor:
+    def _decode(self, embedding: torch.Tensor, *prompts: torch.Tensor | None, **tokens: torch.Tensor) -> torch.Tensor:
         device = self.runtime.device
         given = (None if p is None else p.to(device) for p in prompts)
-        logits: torch.Tensor = self.network.decode(embedding, *given, **told)
+        logits: torch.Tensor = self.network.decode(embedding, *given, **tokens)
         return self.finite(logits.float())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -48,6 +48,7 @@ class VISTA3D(CropModel):
     """
 
     name = "vista3d"
+    weights = "vista3d"
     passing = True
     grey_only = True
     extra = "monai"
@@ -59,11 +60,6 @@ class VISTA3D(CropModel):
 
     classes: Literal["auto", "none"] = "auto"
     derived: Derived = switch("none")
-
-    @property
-    def weights(self) -> str:
-        """The file of the bundle."""
-        return self.name
 
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """Any scan is taken as Hounsfield units."""
@@ -86,19 +82,14 @@ class VISTA3D(CropModel):
 
     def encode(self, crop: Floats32) -> Floats32:
         """A window ``(x, y, z)`` of 128 voxels to what clicks on it need, ``(48, 64, 64, 64)``."""
-        import torch
-
         from intrabench.models.networks.vista3d import encode
 
-        with self.computing():
-            window = torch.from_numpy(np.ascontiguousarray(crop))[None, None].to(self.runtime.device)
-            embedding: Floats32 = encode(self.network, window).float()[0].cpu().numpy()
-        return embedding
+        return self.embedding_of(crop[None], partial(encode, self.network))
 
     def segment_one(self, image: OpenCrops, request: Request) -> Answer:
         """Answer for the whole volume."""
         assert isinstance(image, OpenVISTA3D)
-        return image.answer(request)
+        return image.segment_one(request)
 
 
 class OpenVISTA3D(OpenCrops):
@@ -107,7 +98,7 @@ class OpenVISTA3D(OpenCrops):
     model: VISTA3D
     prepared: Scan
 
-    def answer(self, request: Request) -> Answer:
+    def segment_one(self, request: Request) -> Answer:
         """The mask after the newest turn; clicks outside of what the network sees change nothing."""
         words = (*request.names, request.label) if self.model.classes == "auto" else ()
         known = next((found for found in map(class_of, words) if found is not None), None)
@@ -133,7 +124,7 @@ class OpenVISTA3D(OpenCrops):
             seconds = time.perf_counter() - started
             for index, one in zip(group, logits.numpy(), strict=True):
                 self.store.put(f"class_{index}", one, seconds / len(group))
-            self._encode_seconds += seconds
+            self.encode_s += seconds
         return self.store.get(key)
 
     def _clicked(self, points: NDArray[Any], first: int, known: int | None, found: Floats32 | None, memory: Any) -> Any:
@@ -169,10 +160,7 @@ class OpenVISTA3D(OpenCrops):
         return Clicks(self.model.network, self.prepared.image, self._embed)
 
     def _embed(self, name: str, window: Tensor) -> Tensor:
-        import torch
-
-        embedding = self.embedding(f"window_{name}", lambda: window[0, 0].cpu().numpy())
-        return torch.from_numpy(np.array(embedding)[None]).to(self.model.runtime.device)
+        return self.model.tensor(self.embedding(f"window_{name}", lambda: window[0, 0].cpu().numpy())[None])
 
     def _mask(self, found: Floats32 | None, memory: Any) -> Mask:
         if memory is None:

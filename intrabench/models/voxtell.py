@@ -7,22 +7,22 @@ the package voxtell (https://github.com/MIC-DKFZ/VoxTell), whose predictor does 
 from __future__ import annotations
 
 import io
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError, foreign
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
-from intrabench.models.parts.nnunet_folder import check_plans, weights_only
+from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
+from intrabench.models.installing import importing
+from intrabench.models.parts.nnunet_folder import check_plans, model_folder, reading
 from intrabench.models.weights import registry as weights
-from intrabench.progress import encoding, loading
+from intrabench.progress import encoding
 from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Volume
 
@@ -47,6 +47,7 @@ class VoxTell(Model):
     """
 
     name = "voxtell"
+    weights = "voxtell"
     grey_only = True
     dims = 3
     accepts = frozenset({"text"})
@@ -62,11 +63,6 @@ class VoxTell(Model):
     def version(self) -> str:  # type: ignore[override]
         """With a hash of the bank."""
         return f"1/{weights.sha256_of_path(Path(self.bank))[:12]}" if Path(self.bank).is_file() else "1"
-
-    @property
-    def weights(self) -> str:
-        """The published model folder."""
-        return "voxtell"
 
     def check_runnable(self) -> None:
         """Refuse files that are not there."""
@@ -99,18 +95,13 @@ class VoxTell(Model):
         Raises:
             IntraBenchError: as of `open`.
         """
-        if self.runtime.dtype != "float32":
-            raise IntraBenchError(f"voxtell chooses its own precision; omit --dtype {self.runtime.dtype}")
-        if self.runtime.random:
-            raise IntraBenchError(
-                "voxtell has no random weights: its architecture comes with the weights; give --weights FOLDER"
-            )
-        folder, package = weights.locate(self.weights, self.runtime.weights), self._package()
+        folder, package = model_folder(self), self._package()
         import torch
 
         benchmark = torch.backends.cudnn.benchmark  # the package sets it; choosing kernels by speed makes answers vary
+        files = "plans.json and fold_0/checkpoint_final.pth"
         try:
-            with loading(f"loading {self.name}"), redirect_stdout(io.StringIO()), weights_only():
+            with reading(self, folder, "VoxTell", files), redirect_stdout(io.StringIO()):
                 check_plans(folder, network=False)
                 return package.VoxTellPredictor(
                     model_dir=str(folder),
@@ -119,12 +110,6 @@ class VoxTell(Model):
                     embedding_bank=self.bank or None,
                     use_precomputed_embeddings=False,  # else it downloads them
                 )
-        except Exception as error:  # wrong folders raise various exceptions
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise IntraBenchError(
-                f"{folder} is not a model folder of VoxTell that can be read safely ({reason[:200]}); "
-                "give the folder with plans.json and fold_0/checkpoint_final.pth"
-            ) from error
         finally:
             torch.backends.cudnn.benchmark = benchmark
 
@@ -134,13 +119,9 @@ class VoxTell(Model):
         Raises:
             IntraBenchError: it is not installed.
         """
-        try:
+        remedy = f"run: pip install 'intrabench[{self.extra}]', or give --python the interpreter of an environment"
+        with importing(f"model {self.name} needs", f"{remedy} that has it"):
             from voxtell.inference import predictor
-        except ImportError as error:
-            raise IntraBenchError(
-                f"model {self.name} needs {error.name or error}, which is not installed; run: pip install "
-                f"'intrabench[{self.extra}]', or give --python the interpreter of an environment that has it"
-            ) from error
         if isinstance(getattr(predictor, "tqdm", None), type):  # its bars would be written over ours
             predictor.tqdm = partial(predictor.tqdm, disable=True)
         return predictor
@@ -165,27 +146,15 @@ class VoxTell(Model):
             ) from error
 
 
-class _OneImage(Predictor):
+class _OneImage(SequentialPredictor):
     """One image, and the masks of the texts that were asked for it so far."""
 
     def __init__(self, model: VoxTell, volume: Volume) -> None:
         self.model, self.volume = model, volume
         self.masks: dict[str, Mask] = {}
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer the requests one after the other."""
-        return [self._guarded(request) for request in requests]
-
-    def _guarded(self, request: Request) -> Answer | Failure:
-        started = time.perf_counter()
-        try:
-            with foreign():
-                answer = Answer(self._mask(request))
-            return replace(answer, seconds=time.perf_counter() - started)
-        except Exception as error:  # a row with a status instead of a lost run
-            return failure_of(error, started)
-
-    def _mask(self, request: Request) -> Mask:
+    def answer(self, request: Request) -> Answer:
+        """The mask of the newest text."""
         texts = [turn.prompts.text for turn in request.given if turn.prompts.text is not None]
         if not texts:
             raise ValueError("VoxTell needs a text")
@@ -195,4 +164,4 @@ class _OneImage(Predictor):
             with encoding("segmenting"), redirect_stdout(io.StringIO()):
                 found = self.model.predictor.predict_single_image(self.volume.array[None], text_embeddings=embedding)
             self.masks[text] = Mask.of(np.asarray(found)[0] > 0)
-        return self.masks[text]
+        return Answer(self.masks[text])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import kind
-from intrabench.mask import Index, Mask
+from intrabench.mask import Mask, masks_of
 from intrabench.models.base import Answer, Failure, JointAnswer
 from intrabench.play.validate import Refused
 
@@ -43,19 +43,8 @@ def shares(answer: Answer | JointAnswer | Failure, places: Sequence[int], count:
 
 def _masks(answer: JointAnswer, count: int) -> list[Mask]:
     """The mask of each target, cut out of the box of its label."""
-    from scipy import ndimage  # slow to import, and few models answer so
-
-    labels = _label_map(answer.labels, count)
-    start: Index = answer.start
-    found = ndimage.find_objects(labels, max_label=count)
-    masks = []
-    for label, where in enumerate(found, 1):
-        if where is None:
-            masks.append(Mask.empty())
-            continue
-        z, y, x = (int(first) + bound.start for first, bound in zip(start, where, strict=True))
-        masks.append(Mask.of(labels[where] == label, (z, y, x)))
-    return masks
+    found = masks_of(_label_map(answer.labels, count), answer.start, count)
+    return [found.get(label, Mask.empty()) for label in range(1, count + 1)]
 
 
 def _label_map(labels: Any, count: int) -> NDArray[np.integer[Any]]:

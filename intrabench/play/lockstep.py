@@ -12,12 +12,13 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from intrabench import progress
-from intrabench.errors import WrongType, foreign, kind, several
+from intrabench.errors import WrongType, foreign, several
 from intrabench.models.base import Answer, Failure, JointRequest, Predictor, Request, checked, failure_of
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
 from intrabench.play.scorer import Scorer
 from intrabench.play.session import Session
+from intrabench.specs.values import expect_count
 
 T = TypeVar("T")
 BATCH_SECONDS = 30.0
@@ -135,10 +136,9 @@ def ask(image: Predictor, requests: Sequence[Request | JointRequest]) -> list[An
     try:
         with foreign():
             answers = segment(tuple(requests))  # a list could be sorted or emptied
-            found = list(answers) if isinstance(answers, Sequence) else None
-        if found is None or len(found) != len(requests):
-            got = kind(answers) if found is None else f"{kind(answers)} of {len(found)}"
-            raise WrongType(f"{method} returned {got}, expected a list with one Answer or Failure for each request")
+            wanted = "a list with one Answer or Failure for each request"
+            expect_count(len(requests), answers, f"{method} returned", wanted)
+            found = list(answers)
     except Exception as error:  # failures of a model become rows with a status
         failure = failure_of(error, started)
         return [failure for _ in requests]

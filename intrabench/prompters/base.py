@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Mask
-from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users
+from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users, relay
 from intrabench.prompts import Prompts
 from intrabench.specs.component import Component
 from intrabench.specs.specs import switch
+from intrabench.specs.values import expect
 from intrabench.target import Target
 from intrabench.turns import Action, Turn
 
@@ -137,15 +137,8 @@ def dialogue(prompter: Prompter, user: User) -> Turns:
     """
     method = f"{prompter.spec.partition(':')[0]}.interact"
     turns = prompter.interact(user)
-    if not isinstance(turns, Generator):
-        raise WrongType(f"{method} returned {kind(turns)}, expected a generator; give each turn by yield")
-    with closing(turns):
-        try:
-            turn = next(turns)
-            while True:
-                turn = turns.send((yield checked_turn(turn, method)))
-        except StopIteration:
-            return
+    expect(Generator, turns, f"{method} returned", "a generator; give each turn by yield")
+    yield from relay(turns, lambda turn: checked_turn(turn, method))
 
 
 def checked_turn(turn: Any, method: str) -> Turn:
@@ -154,16 +147,11 @@ def checked_turn(turn: Any, method: str) -> Turn:
     Raises:
         WrongType: it is not a `Turn` with `Prompts` and actions.
     """
-    if not isinstance(turn, Turn):
-        raise WrongType(f"{method} gave {kind(turn)}, expected a Turn, such as Turn(prompts, actions=(Click(),))")
-    if not isinstance(turn.prompts, Prompts):
-        raise WrongType(
-            f"{method} gave a Turn whose prompts are {kind(turn.prompts)}, expected Prompts, such as points(rows)"
-        )
+    expect(Turn, turn, f"{method} gave", "a Turn, such as Turn(prompts, actions=(Click(),))")
+    expect(Prompts, turn.prompts, f"{method} gave a Turn whose prompts are", "Prompts, such as points(rows)")
     actions = turn.actions if isinstance(turn.actions, (tuple, list)) else (turn.actions,)
     if actions is not turn.actions or not all(isinstance(action, Action) for action in actions):
         wrong = ", ".join(kind(action) for action in actions)
         raise WrongType(f"{method} gave a Turn whose actions are {wrong}, expected a tuple of them, such as (Click(),)")
-    if not isinstance(turn.afresh, bool | np.bool_):
-        raise WrongType(f"{method} gave a Turn whose afresh is {kind(turn.afresh)}, expected true or false")
+    expect(bool | np.bool_, turn.afresh, f"{method} gave a Turn whose afresh is", "true or false")
     return replace(turn, actions=tuple(actions), afresh=bool(turn.afresh))  # nobody adds to the actions later

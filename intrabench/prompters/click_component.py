@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Mask
 from intrabench.prompters.base import Refinement
-from intrabench.prompters.click_deepest import click
+from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, depths, largest_component
 from intrabench.prompters.user import JointTurn, User, Users
-from intrabench.target import Target
 from intrabench.turns import Turn
 
 SEED = 42
@@ -55,7 +54,7 @@ class ClickComponent(Refinement):
         if not part.any():
             return None
         voxel = deepest_voxel(part, target.spacing_mm if self.depth == "mm" else (1.0, 1.0, 1.0))
-        return click(voxel, _label(target, voxel))
+        return clicks(user, voxel[None])
 
     def correct_jointly(self, users: Users, masks: Sequence[Mask]) -> JointTurn:
         """The click for each target, as if it were alone."""
@@ -100,9 +99,3 @@ def _on_blocks(part: Mask, margins: Sequence[int], spacing_mm: tuple[float, floa
         deepest = deepest.repeat(2, axis=axis)
     inner = tuple(slice(before, end) for before, end in zip(odd, ends, strict=True))
     return part.array & deepest[inner]
-
-
-def _label(target: Target, voxel: NDArray[np.intp]) -> int:
-    """1 if the voxel is of the target."""
-    z, y, x = (int(value) for value in voxel)
-    return int(target.mask.crop((z, y, x, z + 1, y + 1, x + 1))[0, 0, 0])

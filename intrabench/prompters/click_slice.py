@@ -46,5 +46,5 @@ def prompted_slices(user: User) -> set[int]:
 
 def clicks(user: User, voxels: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Turn:
     """Clicks on voxels (rows ``z, y, x``), positive on the target and negative outside."""
-    inside = np.array([user.target.mask.crop((z, y, x, z + 1, y + 1, x + 1)).any() for z, y, x in voxels])
-    return Turn(Prompts(points=np.column_stack([voxels, inside])), (Click(),) * len(voxels))
+    rows = np.column_stack([voxels, user.target.mask.contains(voxels)])
+    return Turn(Prompts(points=rows), (Click(),) * len(voxels))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -11,7 +11,7 @@ from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.prompters.base import Modifier, Prompter, Refinement, checked_turn, dialogue
 from intrabench.prompters.joint import each_alone
-from intrabench.prompters.user import JointTurns, Turns, User, Users
+from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users, relay
 from intrabench.registry import registry
 from intrabench.specs.specs import split
 from intrabench.turns import Turn
@@ -51,15 +51,7 @@ class Combined(Prompter):
 
     def interact(self, user: User) -> Turns:
         """The turns of the parts, one after the other; a hand without errors changes none of them."""
-        dialogue = self._turns(user)
-        try:
-            turn = next(dialogue)
-            while True:
-                if self.hand is not None and turn.actions:
-                    turn = self.hand.move(turn, user.acting(self.hand.spec))
-                turn = dialogue.send((yield turn))
-        except StopIteration:
-            return
+        yield from relay(self._turns(user), lambda turn: self._moved(turn, user))
 
     @property
     def joint(self) -> bool:
@@ -68,17 +60,17 @@ class Combined(Prompter):
 
     def interact_jointly(self, users: Users) -> JointTurns:
         """The turns of the parts, one after the other."""
-        dialogue = self._joint_turns(users)
-        try:
-            given = next(dialogue)
-            while True:
-                hand = self.hand
-                if hand is not None:
-                    moved = zip(given, users.acting(hand.spec).each, strict=True)
-                    given = [hand.move(turn, user) if turn and turn.actions else turn for turn, user in moved]
-                given = dialogue.send((yield given))
-        except StopIteration:
-            return
+
+        def moved(given: JointTurn) -> JointTurn:
+            return [turn and self._moved(turn, user) for turn, user in zip(given, users.each, strict=True)]
+
+        yield from relay(self._joint_turns(users), moved)
+
+    def _moved(self, turn: Turn, user: User) -> Turn:
+        """The turn as the hand makes it."""
+        if self.hand is None or not turn.actions:
+            return turn
+        return self.hand.move(turn, user.acting(self.hand.spec))
 
     def _joint_turns(self, users: Users) -> JointTurns:
         masks: Sequence[Mask] = [Mask.empty() for _ in users.each]
@@ -100,7 +92,8 @@ class Combined(Prompter):
     def _turns(self, user: User) -> Turns:
         mask = Mask.empty()
         if self.initial is not None:
-            mask = yield from _last_mask(dialogue(self.initial, user.acting(self.initial.spec)))
+            begun = dialogue(self.initial, user.acting(self.initial.spec))
+            mask = (yield from relay(begun, lambda turn: turn)) or mask
         if self.refinement is None:
             return
         corrector, afresh = user.acting(self.refinement.spec), self.refinement.previous == "drop"
@@ -113,18 +106,6 @@ class Combined(Prompter):
             return user, mask
         target = replace(user.target, mask=user.target.mask.within(user.reach))
         return replace(user, target=target), mask.within(user.reach)
-
-
-def _last_mask(dialogue: Turns) -> Generator[Turn, Mask, Mask]:
-    """Yield all turns of a dialogue and return the mask that was sent last."""
-    mask = Mask.empty()
-    try:
-        turn = next(dialogue)
-        while True:
-            mask = yield turn
-            turn = dialogue.send(mask)
-    except StopIteration:
-        return mask
 
 
 def make_prompter(spec: str) -> Prompter:

@@ -11,10 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.davis.frames import worst_frame
-from intrabench.davis.jf import f_of_frames, j_of_frames
-from intrabench.davis.robot import MENDED, ScribbleRobot
-from intrabench.davis.scribbles import drawn
+from intrabench.davis.metrics import f_of_frames, j_of_frames
+from intrabench.davis.robot import MENDED, ScribbleRobot, worst_frame
+from intrabench.davis.utils.scribbles import drawn
 from intrabench.mask import Bools, Ints, Mask
 from intrabench.prompters.joint import JointPrompter
 from intrabench.prompters.user import JointTurn, JointTurns, User, Users
@@ -98,13 +97,13 @@ class DavisRobot(JointPrompter):
         missed = [truth & ~found for truth, found in zip(truths, answers, strict=True)]
         wrong = np.logical_or.reduce(answers) & ~np.logical_or.reduce(truths)
         *positive, negative = self._strokes([*missed, wrong], rng)
-        turns = [_Given([_in(frame, stroke) for stroke in strokes]) for strokes in positive]
+        turns = [_ObjectStrokes([_in(frame, stroke) for stroke in strokes]) for strokes in positive]
         for stroke in negative:
             there = [int(found[stroke[:, 0], stroke[:, 1]].sum()) for found in answers]
-            for given, count, number in zip(turns, there, range(len(there)), strict=True):
+            for strokes, count, number in zip(turns, there, range(len(there)), strict=True):
                 if count:
-                    given.negative.append((_in(frame, stroke), number == int(np.argmax(there))))
-        return [given.turn() for given in turns]
+                    strokes.negative.append((_in(frame, stroke), number == int(np.argmax(there))))
+        return [strokes.turn() for strokes in turns]
 
     def _strokes(self, errors: Sequence[Bools], rng: np.random.Generator | None) -> list[list[Ints]]:
         """Pixels ``y, x`` of the strokes into each error, in drawing order."""
@@ -116,7 +115,7 @@ class DavisRobot(JointPrompter):
         return found
 
 
-class _Given:
+class _ObjectStrokes:
     """Strokes for one object, rows ``z, y, x``; a negative one counts as drawn for one of those that it concerns."""
 
     def __init__(self, positive: Sequence[Ints]) -> None:
@@ -136,10 +135,10 @@ class _Given:
 
 def _of_person(drawn: Sequence[Sequence[Scribble]]) -> JointTurn:
     """What a person drew for each object; the first of them has the effort of strokes into the background."""
-    turns = [_Given([stroke.points for stroke in strokes if stroke.label]) for strokes in drawn]
-    for number, (given, strokes) in enumerate(zip(turns, drawn, strict=True)):
-        given.negative += [(stroke.points, number == 0) for stroke in strokes if not stroke.label]
-    return [given.turn() for given in turns]
+    turns = [_ObjectStrokes([stroke.points for stroke in strokes if stroke.label]) for strokes in drawn]
+    for number, (strokes, every) in enumerate(zip(turns, drawn, strict=True)):
+        strokes.negative += [(stroke.points, number == 0) for stroke in every if not stroke.label]
+    return [strokes.turn() for strokes in turns]
 
 
 def _in(frame: int, stroke: Ints) -> Ints:

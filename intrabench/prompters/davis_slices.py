@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.davis.robot import ScribbleRobot
-from intrabench.davis.scribbles import drawn
+from intrabench.davis.utils.scribbles import drawn
 from intrabench.mask import Ints, Mask
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks

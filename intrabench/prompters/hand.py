@@ -35,10 +35,6 @@ class Hand(Modifier):
     miss_rate: Share = switch(0.0)
     box_slack: Annotated[float, Interval(ge=0, le=100)] = switch(0.0)
 
-    def __post_init__(self) -> None:
-        if self.jitter_mm < 0 or self.box_slack < 0 or not 0 <= self.miss_rate <= 1:
-            raise ValueError("jitter_mm and box_slack must be 0 or more, and miss_rate from 0 to 1")
-
     @property
     def steady(self) -> bool:
         """Whether the hand makes no errors."""

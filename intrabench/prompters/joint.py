@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import closing
 
-from intrabench.errors import WrongType, kind
 from intrabench.mask import Mask
 from intrabench.prompters.base import Prompter, checked_turn, dialogue
-from intrabench.prompters.user import JointTurn, JointTurns, User, Users
+from intrabench.prompters.user import JointTurn, JointTurns, User, Users, relay
+from intrabench.specs.values import expect, expect_count
 from intrabench.turns import Turn
 
 
@@ -38,21 +38,12 @@ def joint_dialogue(prompter: Prompter, users: Users) -> JointTurns:
     """
     method = f"{prompter.spec.partition(':')[0]}.interact_jointly"
     turns = prompter.interact_jointly(users)
-    if not isinstance(turns, Generator):
-        raise WrongType(f"{method} returned {kind(turns)}, expected a generator; give the turns by yield")
-    with closing(turns):
-        try:
-            given = next(turns)
-            while True:
-                given = turns.send((yield _checked(given, method, len(users.each))))
-        except StopIteration:
-            return
+    expect(Generator, turns, f"{method} returned", "a generator; give the turns by yield")
+    yield from relay(turns, lambda given: _checked(given, method, len(users.each)))
 
 
-def _checked(given: object, method: str, count: int) -> JointTurn:
-    if not isinstance(given, Sequence) or len(given) != count:
-        got = f"{kind(given)} of {len(given)}" if isinstance(given, Sequence) else kind(given)
-        raise WrongType(f"{method} gave {got}, expected a list with a Turn or None for each of {count} targets")
+def _checked(given: JointTurn, method: str, count: int) -> JointTurn:
+    expect_count(count, given, f"{method} gave", f"a list with a Turn or None for each of {count} targets")
     return [None if turn is None else checked_turn(turn, method) for turn in given]
 
 
@@ -60,14 +51,7 @@ def each_alone(prompter: Prompter, users: Users) -> Generator[JointTurn, Sequenc
     """The turns of a prompter for all targets, each as if it were alone; returns the masks that were sent last."""
     masks: Sequence[Mask] = [Mask.empty() for _ in users.each]
     if prompter.joint:
-        turns = joint_dialogue(prompter, users)
-        try:
-            given = next(turns)
-            while True:
-                masks = yield given
-                given = turns.send(masks)
-        except StopIteration:
-            return masks
+        return (yield from relay(joint_dialogue(prompter, users), lambda given: given)) or masks
     dialogues = [dialogue(prompter, user) for user in users.each]
     begun = [next(one, None) for one in dialogues]
     while any(begun):

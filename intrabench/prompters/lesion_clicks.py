@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Index, Mask
+from intrabench.mask import Index, Mask, masks_of
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.errors import deepest
 from intrabench.prompters.user import Turns, User
@@ -65,16 +64,10 @@ class LesionClicks(Prompter):
 
 
 def _parts(mask: Mask) -> list[Mask]:
-    return list(_found(mask)) if mask.any() else []
-
-
-def _found(mask: Mask) -> Iterator[Mask]:
     from scipy import ndimage
 
     labels, _ = ndimage.label(mask.array, np.ones((3, 3, 3)))
-    for number, where in enumerate(ndimage.find_objects(labels), start=1):
-        start = [first + bound.start for first, bound in zip(mask.start, where, strict=True)]
-        yield Mask.of(labels[where] == number, start)
+    return list(masks_of(labels, mask.start).values())
 
 
 def _border(part: Mask) -> NDArray[np.intp]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from intrabench.files.scribble_file import joined
 from intrabench.mask import Mask
 from intrabench.prompters.base import Prompter
-from intrabench.prompters.part_in_slice import largest_part
+from intrabench.prompters.errors import largest_part
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, Scribble
 from intrabench.turns import Action, Click, DrawScribble, Turn

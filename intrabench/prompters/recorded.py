@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from intrabench.clickability.first_clicks import FirstClicks
 
 
-NOWHERE: Box = (0, 0, 0, 0, 0, 0)
-
-
 @dataclass(frozen=True)
 class Recorded(Prompter):
     """Gives the prompts again that a person gave for the target, `recorded:FOLDER` or `recorded:FILE.csv`.

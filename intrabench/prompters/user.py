@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from intrabench.randomness import stream
 from intrabench.target import Target
 from intrabench.turns import Turn
 from intrabench.volume import Volume
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Reply = TypeVar("Reply")
 
 
 @dataclass
@@ -107,3 +112,18 @@ JointTurn: TypeAlias = Sequence[Turn | None]
 """What the user gives at once in a joint session: for each target a turn, or None if there is nothing new for it."""
 JointTurns: TypeAlias = Generator[JointTurn, Sequence[Mask], None]
 """The type of `interact_jointly`: a generator that yields joint turns and is sent the masks of all targets so far."""
+
+
+def relay(
+    turns: Generator[Item, Reply, Any], change: Callable[[Item], Result]
+) -> Generator[Result, Reply, Reply | None]:
+    """All turns of a generator, each changed, which gets the answers; returns the last answer, None without turns."""
+    with closing(turns):
+        answer = None
+        try:
+            turn = next(turns)
+            while True:
+                answer = yield change(turn)
+                turn = turns.send(answer)
+        except StopIteration:
+            return answer

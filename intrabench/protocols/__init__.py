@@ -104,6 +104,9 @@ class Protocol:
 
 _OVERLAP = ("dice@1", "iou@1")
 _CASES: dict[str, Any] = {"aggregation": "mean over the targets of a case, then over cases", "averages": "case"}
+_CHALLENGE = {**_CASES, "fixed_rounds": True}
+_CVPR25 = {**_CHALLENGE, "rounds": cvpr25_challenge.CLICKS, "joint": cvpr25_challenge.JOINT, "misses": "keep"}
+_AUTOPET = {**_CHALLENGE, "stop": Stop(dice=math.inf), "whole": True}
 _TARGETS: dict[str, Any] = {"aggregation": "mean over all targets", "averages": "pooled"}
 
 ROUNDS = 5
@@ -155,49 +158,35 @@ PROTOCOLS: dict[str, Protocol] = {
             "cvpr25@1",
             "The CVPR 2025 interactive challenge as its script plays it: a box and 5 clicks per class, all at once.",
             cvpr25_challenge.METRICS,
-            rounds=cvpr25_challenge.CLICKS,
-            **_CASES,
-            fixed_rounds=True,
             rows=cvpr25_challenge.ROWS,
-            joint=cvpr25_challenge.JOINT,
-            misses="keep",
             numbers=cvpr25_challenge.NUMBERS,
+            **_CVPR25,
         ),
         Protocol(
             "cvpr25-fixed@1",
             "The CVPR 2025 interactive challenge with the oddities of its script corrected.",
             cvpr25_challenge.FIXED_METRICS,
-            rounds=cvpr25_challenge.CLICKS,
-            **_CASES,
-            fixed_rounds=True,
             rows=cvpr25_challenge.FIXED_ROWS,
-            joint=cvpr25_challenge.JOINT,
-            misses="keep",
             numbers=cvpr25_challenge.FIXED_NUMBERS,
+            **_CVPR25,
         ),
         Protocol(
             "autopet4@1",
             "autoPET IV: no prompts, then 10 clicks on lesions and 10 on background, drawn beforehand.",
             autopet_paper.METRICS,
             rounds=autopet_paper.CLICKS,
-            stop=Stop(dice=math.inf),
-            **_CASES,
-            fixed_rounds=True,
             rows=autopet_paper.CLICK_ROWS,
-            whole=True,
             numbers=autopet_paper.CLICK_NUMBERS,
+            **_AUTOPET,
         ),
         Protocol(
             "autopet5@1",
             "autoPET V: no prompts, then 5 scribbles of three kinds for all lesions of a case at once.",
             autopet_paper.METRICS,
             rounds=autopet_paper.SCRIBBLES,
-            stop=Stop(dice=math.inf),
-            **_CASES,
-            fixed_rounds=True,
             rows=autopet_paper.ROWS,
-            whole=True,
             numbers=autopet_paper.NUMBERS,
+            **_AUTOPET,
         ),
         Protocol(
             "superpixels@1",

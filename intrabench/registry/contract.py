@@ -10,13 +10,14 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs.specs import nearest
+from intrabench.specs.values import is_a
 
 Room = Literal["models", "prompters", "datasets", "metrics", "clickability", "superpixels"]
 
@@ -122,9 +123,9 @@ def check_class(cls: Any, room: Room, origin: str) -> None:
 def _problems(cls: Any, room: Room) -> Iterator[str]:
     if not isinstance(cls, type) or not issubclass(cls, _bases(room)):
         name, base = getattr(cls, "__name__", "..."), likely_base(cls) if isinstance(cls, type) else BASES[room][0]
-        known = " or ".join(BASES[room][:2])
+        bases = " or ".join(BASES[room][:2])
         base = base if base in BASES[room] else BASES[room][0]
-        yield f"does not inherit from {known}, as everything in {room} must; write class {name}({base})"
+        yield f"does not inherit from {bases}, as everything in {room} must; write class {name}({base})"
         return
     yield from _misses_dataclass(cls, "eq=False" if room == "models" else "frozen=True")
     for method in sorted(getattr(cls, "__abstractmethods__", ())):
@@ -135,15 +136,14 @@ def _problems(cls: Any, room: Room) -> Iterator[str]:
         yield 'has no name; write name = "..."'
     elif not _NAME.fullmatch(name):
         yield f"has the name {name!r}, {_SPELLING}"
-    for attribute, check in _ATTRIBUTES.items():
+    for attribute, rule in _rules().items():
         value = inspect.getattr_static(cls, attribute, None)
         if attribute in _annotated(cls) | _properties(cls) and not isinstance(value, (property, cached_property)):
-            yield from check(value)
+            yield from rule.problems(attribute, value)
     if room == "metrics":
         if not cls.__module__.startswith("intrabench."):
             yield from _taken_names(cls)
         yield from _perfect_failures(cls)
-        yield from _wrong_bounds(cls)
 
 
 def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
@@ -154,12 +154,12 @@ def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
         return
     if "eq" in arguments and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         yield f"is frozen, but a run tells a model its device and weights; {write}"
-    known = {field.name for field in fields(cls)}
+    parameters = {field.name for field in fields(cls)}
     settled = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
-    own = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
-    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(own - settled)):
+    typed = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(typed - settled)):
         yield f"has the parameter {missing[0]}, but is not a dataclass itself; {write}"
-    for name in sorted(known & settled):
+    for name in sorted(parameters & settled):
         yield f"gives {name} a type, which makes it a parameter of specs; write {name} = ... without the type"
 
 
@@ -174,8 +174,8 @@ def _wrong_methods(cls: type[Any]) -> Iterator[str]:
             if inspect.isfunction(expected) and not is_method:
                 yield f"has {name} = {_short(found)}, expected a method; write def {name}{_parameters(expected)}"
             elif inspect.isfunction(expected) and not _fits(found, expected):
-                own = _parameters(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
-                yield f"defines {name}{own}; write def {name}{_parameters(expected)}"
+                signature = _parameters(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
+                yield f"defines {name}{signature}; write def {name}{_parameters(expected)}"
             elif isinstance(expected, property) and is_method:
                 yield f"defines {name} as a method; write @property above it"
 
@@ -194,99 +194,81 @@ def _fits(found: Any, expected: Callable[..., Any]) -> bool:
     return True
 
 
-def _version(value: Any) -> Iterator[str]:
-    if value is None:
-        yield 'has no version; write version = "1"'
-    elif not isinstance(value, str) or not value:
-        yield f'has version = {_short(value)}, expected text; write version = "1"'
+@dataclass(frozen=True)
+class _Rule:
+    """What a class attribute of the bases must be.
+
+    write: what to write instead. expected: what it must be, if `write` does not say that. missing: the problem of a
+    class without it; empty: that of any other value. kinds: what a set may hold.
+    """
+
+    holds: Callable[[Any], bool]
+    write: str
+    expected: str = ""
+    missing: str = ""
+    kinds: tuple[str, ...] = ()
+
+    def problems(self, attribute: str, value: Any) -> Iterator[str]:
+        """What is wrong with a value; None: there is none."""
+        if value is None and self.missing:
+            yield f"{self.missing}; write {self.write}"
+        elif not self.holds(value):
+            expected = f", expected {self.expected}" if self.expected else ""
+            yield f"has {attribute} = {_short(value)}{expected}; write {self.write}"
+        else:
+            for kind in sorted(set(value) - set(self.kinds), key=str) if self.kinds else ():
+                yield f"{attribute} {kind!r}{nearest(str(kind), self.kinds)}; write {self.write}"
 
 
-def _text(name: str) -> Callable[[Any], Iterator[str]]:
-    def check(value: Any) -> Iterator[str]:
-        if not isinstance(value, str):
-            yield f'has {name} = {_short(value)}, expected text; write {name} = "..."'
-
-    return check
-
-
-def _texts(name: str) -> Callable[[Any], Iterator[str]]:
-    def check(value: Any) -> Iterator[str]:
-        if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
-            yield f'has {name} = {_short(value)}, expected a tuple of texts; write {name} = ("...",)'
-
-    return check
-
-
-def _dims(value: Any) -> Iterator[str]:
-    if value not in (2, 3) or isinstance(value, bool):
-        yield f"has dims = {_short(value)}; write dims = 2 for a model of slices, or dims = 3 for a model of volumes"
-
-
-def _accepts(value: Any) -> Iterator[str]:
+@cache
+def _rules() -> dict[str, _Rule]:
+    """The rules of class attributes, by their names."""
+    from intrabench.datasets.base import DatasetCard
+    from intrabench.metrics.base import Best, Need
     from intrabench.prompts import PromptKind
 
-    kinds = get_args(PromptKind)
-    write = f'write accepts = frozenset({{"point"}}) with those it takes of {", ".join(kinds)}'
-    if value is None:
-        yield f"does not say which prompts it accepts; {write}"
-    elif not isinstance(value, (frozenset, set)) or not value:
-        yield f"has accepts = {_short(value)}, expected a set of prompts; {write}"
-    else:
-        for kind in sorted(set(value) - set(kinds), key=str):
-            yield f"accepts {kind!r}{nearest(str(kind), kinds)}; {write}"
+    prompts, needs, best = get_args(PromptKind), get_args(Need), get_args(Best)
+    accepts = f'accepts = frozenset({{"point"}}) with those it takes of {", ".join(prompts)}'
+    looks_at = f'needs = frozenset({{"mask"}}) with what it looks at of {", ".join(needs)}'
+    cores = "threads = 1, or more cores"
+    switches = {
+        "feeds_back": "it takes its own last answer",
+        "unprompted": "it needs no prompts",
+        "encodes": "opening an image costs much",
+    }
+    return {
+        "version": _Rule(lambda value: is_a(str, value) and value != "", 'version = "1"', "text", "has no version"),
+        "dims": _Rule(
+            lambda value: value in (2, 3), "dims = 2 for a model of slices, or dims = 3 for a model of volumes"
+        ),
+        "accepts": _Rule(_is_set, accepts, "a set of prompts", "does not say which prompts it accepts", prompts),
+        "derived": _Rule(
+            lambda value: value in ("none", "all"), 'derived = "none" or "all", the derived prompts that it gets'
+        ),
+        "threads": _Rule(lambda value: type(value) is int and value >= 1, cores, "a whole number"),
+        "card": _Rule(
+            partial(is_a, DatasetCard), 'card = DatasetCard("Title", "CT", ...)', "a DatasetCard", "has no card"
+        ),
+        "best": _Rule(lambda value: value in best, 'best = "high", "low" or "zero", the values that are best'),
+        "needs": _Rule(_is_set, looks_at, "a set", kinds=needs),
+        "worst": _Rule(partial(is_a, float), "the value that failed sessions count as", "a number"),
+        "bounds": _Rule(_is_range, "bounds = (0.0, 1.0)", "the least and the greatest value"),
+        **{name: _Rule(partial(is_a, bool), f"{name} = True if {when}, else False") for name, when in switches.items()},
+        **{name: _Rule(partial(is_a, str), f'{name} = "..."', "text") for name in TEXTS},
+        **{name: _Rule(partial(is_a, tuple[str, ...]), f'{name} = ("...",)', "a tuple of texts") for name in LISTS},
+    }
 
 
-def _derived(value: Any) -> Iterator[str]:
-    if value not in ("none", "all"):
-        yield f'has derived = {_short(value)}; write derived = "none" or "all", the derived prompts that it gets'
+TEXTS, LISTS = ("title", "unit", "default_column", "covers"), ("requires", "devices", "dtypes")
+"""Class attributes that are texts, and tuples of texts."""
 
 
-def _feeds_back(value: Any) -> Iterator[str]:
-    if not isinstance(value, bool):
-        yield f"has feeds_back = {_short(value)}; write feeds_back = True if it takes its own last answer, else False"
+def _is_set(value: Any) -> bool:
+    return isinstance(value, (frozenset, set)) and bool(value)
 
 
-def _unprompted(value: Any) -> Iterator[str]:
-    if not isinstance(value, bool):
-        yield f"has unprompted = {_short(value)}; write unprompted = True if it needs no prompts, else False"
-
-
-def _encodes(value: Any) -> Iterator[str]:
-    if not isinstance(value, bool):
-        yield f"has encodes = {_short(value)}; write encodes = True if opening an image costs much, else False"
-
-
-def _threads(value: Any) -> Iterator[str]:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        yield f"has threads = {_short(value)}, expected a whole number; write threads = 1, or more cores"
-
-
-def _card(value: Any) -> Iterator[str]:
-    from intrabench.datasets.base import DatasetCard
-
-    if value is None:
-        yield 'has no card; write card = DatasetCard("Title", "CT", ...)'
-    elif not isinstance(value, DatasetCard):
-        yield f'has card = {_short(value)}, expected a DatasetCard; write card = DatasetCard("Title", "CT", ...)'
-
-
-def _best(value: Any) -> Iterator[str]:
-    from intrabench.metrics.base import Best
-
-    if value not in get_args(Best):
-        yield f'has best = {_short(value)}; write best = "high", "low" or "zero", the values that are best'
-
-
-def _needs(value: Any) -> Iterator[str]:
-    from intrabench.metrics.base import Need
-
-    kinds = get_args(Need)
-    write = f'write needs = frozenset({{"mask"}}) with what it looks at of {", ".join(kinds)}'
-    if not isinstance(value, (frozenset, set)) or not value:
-        yield f"has needs = {_short(value)}, expected a set; {write}"
-    else:
-        for kind in sorted(set(value) - set(kinds), key=str):
-            yield f"needs {kind!r}{nearest(str(kind), kinds)}; {write}"
+def _is_range(value: Any) -> bool:
+    return is_a(tuple[float, float], value) and value[0] < value[1]
 
 
 def _taken_names(cls: type[Any]) -> Iterator[str]:
@@ -301,35 +283,8 @@ def _taken_names(cls: type[Any]) -> Iterator[str]:
 
 
 def _perfect_failures(cls: type[Any]) -> Iterator[str]:
-    if not isinstance(cls.worst, (int, float)) or isinstance(cls.worst, bool):
-        yield f"has worst = {_short(cls.worst)}, expected a number; write the value that failed sessions count as"
-    elif cls.best != "high" and cls.worst == 0:
+    if cls.best != "high" and cls.worst == 0:
         yield "counts failed sessions as 0, its best value; write for example worst = math.inf"
-
-
-def _wrong_bounds(cls: type[Any]) -> Iterator[str]:
-    given = cls.bounds
-    numbers = isinstance(given, tuple) and all(isinstance(one, (int, float)) for one in given)
-    if not numbers or len(given) != 2 or not given[0] < given[1]:
-        yield f"has bounds = {_short(given)}, expected the least and the greatest value; write bounds = (0.0, 1.0)"
-
-
-_ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
-    "version": _version,
-    "dims": _dims,
-    "accepts": _accepts,
-    "derived": _derived,
-    "feeds_back": _feeds_back,
-    "unprompted": _unprompted,
-    "threads": _threads,
-    "encodes": _encodes,
-    "card": _card,
-    "best": _best,
-    "needs": _needs,
-    **{name: _text(name) for name in ("title", "unit", "default_column", "covers")},
-    **{name: _texts(name) for name in ("requires", "devices", "dtypes")},
-}
-"""Class attributes of the bases, with checks that yield problems of a value (None: missing)."""
 
 
 def _bases(room: Room) -> tuple[type[Any], ...]:

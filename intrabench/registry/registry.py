@@ -137,9 +137,9 @@ def make(room: Room, spec: str) -> Any:
         return _folder(spec)
     if room == "models":
         if len(parts := specs.in_sequence(spec)) > 1:
-            from intrabench.models.parts.two_stage_model import begun
+            from intrabench.models.parts.two_stage_model import two_stage_model
 
-            return begun([make("models", part) for part in parts], spec)
+            return two_stage_model([make("models", part) for part in parts], spec)
         spec = full_spec(spec)
     if room == "prompters":
         spec = with_source(spec)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Interval
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, WrongType, kind
 
 INFINITE = "may be infinite"
 """In the annotation of a number that may be infinite, as in ``Annotated[float, Ge(0), INFINITE]``; others may not."""
@@ -128,6 +128,13 @@ def _test(hint: Any) -> Callable[[Any], bool]:
     if origin is not None and issubclass(origin, Mapping):
         key, entry = map(_test, parts)
         return lambda value: isinstance(value, origin) and all(key(one) and entry(value[one]) for one in value)
+    if origin is tuple and Ellipsis not in parts:
+        places = [_test(part) for part in parts]
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(places)
+            and all(test(one) for test, one in zip(places, value, strict=True))
+        )
     if origin is not None and issubclass(origin, Iterable):
         each = _test(parts[0])
         return lambda value: (
@@ -139,6 +146,34 @@ def _test(hint: Any) -> Callable[[Any], bool]:
         number = Integral if hint is int else Real
         return lambda value: type(value) is hint or (isinstance(value, number) and not isinstance(value, bool))
     return lambda value: isinstance(value, hint)
+
+
+def expect(hint: Any, value: Any, subject: str, wanted: str, role: str = "") -> None:
+    """Refuse what code of others gave if it is not of the type `hint`.
+
+    role: what it was given as, such as `` for a slice``.
+
+    Raises:
+        WrongType: ``SUBJECT None ROLE, expected WANTED``, with what the value is in words.
+    """
+    if not is_a(hint, value):
+        raise WrongType(f"{subject} {kind(value)}{role}, expected {wanted}")
+
+
+def expect_items(item: type, values: Any, subject: str, wanted: str, role: str = "") -> None:
+    """The same for a sequence of objects of a class."""
+    many = isinstance(values, Sequence) and not isinstance(values, str)
+    wrong = [one for one in values if not isinstance(one, item)] if many else [values]
+    if wrong:
+        got = f"{kind(values)} with {kind(wrong[0])}" if many else kind(values)
+        raise WrongType(f"{subject} {got}{role}, expected {wanted}")
+
+
+def expect_count(count: int, values: Any, subject: str, wanted: str) -> None:
+    """The same for a sequence of so many things, whatever they are."""
+    if not isinstance(values, Sequence) or len(values) != count:
+        got = f"{kind(values)} of {len(values)}" if isinstance(values, Sequence) else kind(values)
+        raise WrongType(f"{subject} {got}, expected {wanted}")
 
 
 def can_be_text(hint: Any) -> bool:
@@ -196,5 +231,5 @@ def _range(annotations: Iterable[Any]) -> str:
     if found.keys() >= {"ge", "le"}:
         return f" from {found['ge']} to {found['le']}"
     words = {"gt": "above", "ge": "from", "lt": "below", "le": "up to"}
-    told = " and ".join(f"{words[key]} {value}" for key, value in found.items())
-    return f" {told}{' on' if found.keys() == {'ge'} else ''}" if told else ""
+    bounds = " and ".join(f"{words[key]} {value}" for key, value in found.items())
+    return f" {bounds}{' on' if found.keys() == {'ge'} else ''}" if bounds else ""

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.errors import WrongType, foreign, kind
+from intrabench.errors import foreign
 from intrabench.mask import Floats32
 from intrabench.specs.component import Component
+from intrabench.specs.values import expect
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.superpixels.partitions.relabel import connected, merged, relabelled
 from intrabench.volume import Volume
@@ -109,8 +110,7 @@ def partition(method: Superpixels, picture: Picture, segments: int, least_voxels
         started = time.process_time()
         found: Any = ready.segment(picture, segments)
         cpu_s = time.process_time() - started
-    if not isinstance(found, np.ndarray):
-        raise WrongType(f"{method.name}.segment returned {kind(found)}, expected an array of labels (z, y, x)")
+    expect(np.ndarray, found, f"{method.name}.segment returned", "an array of labels (z, y, x)")
     given = relabelled(found, picture.array.shape[:3], f"{method.name}: the label map")
     apart = connected(given)
     extra = int(apart.max() - given.max())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from intrabench.clickability.examples import Example
+from intrabench.clickability.clicked_images import Example
 from intrabench.randomness import stream
 
 CLICKS = 12

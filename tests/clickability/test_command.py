@@ -38,7 +38,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         rows.writerow(["dataset", "full_stem", "click_type", "device", "x", "y", "w", "h"])
         for number, one in enumerate(EXAMPLES):
             name = f"p{number}"
-            Image.fromarray(one.pixels()).save(tmp_path / f"set/images/{name}.png")
+            Image.fromarray(one.image).save(tmp_path / f"set/images/{name}.png")
             Image.fromarray(one.target.astype(np.uint8)).save(tmp_path / f"set/masks/{name}.png")
             stem = name if number % 2 == 0 else f"{name}_ritm_fn"
             Image.fromarray(np.uint8(255) * (one.target & ~one.error)).save(tmp_path / f"previous/{stem}.png")
@@ -63,7 +63,7 @@ def test_evaluate(say: Callable[..., Said], words: list[str], tmp_path: Path) ->
         evaluate(
             read_clicks(tmp_path / "clicks.csv"),
             lambda entry: (
-                given[entry.full_stem].pixels(),
+                given[entry.full_stem].image,
                 given[entry.full_stem].target,
                 given[entry.full_stem].error,
             ),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstwobign
 
-from intrabench.clickability.ks2d import ks2d
+from intrabench.clickability.click_metrics import ks2d
 from tests.conftest import GOLDEN
 
 CASES = ("03_ring__dtmodel", "10_random_field__peaky")

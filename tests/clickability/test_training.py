@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.clickability.base import Clickability
 from intrabench.clickability.click_map import click_map
 from intrabench.clickability.click_metrics import click_metrics
+from intrabench.clickability.clicked_images import Example
 from intrabench.clickability.distance import Distance
-from intrabench.clickability.examples import Example
 from intrabench.clickability.rclicks import RClicks
 from intrabench.errors import IntraBenchError
 from tests.clickability.simulated import examples
@@ -32,8 +31,7 @@ def _imports() -> None:
     from torch import Tensor
 
     from intrabench.clickability import training
-    from intrabench.clickability.prepared import Prepared, kld, similarity
-    from intrabench.clickability.training import Epoch, Settings, learning_rate, train
+    from intrabench.clickability.training import Epoch, Prepared, Settings, kld, learning_rate, similarity, train
 
     SMALL = Settings(epochs=2, batch=4, lr=3e-3, size=32, sigma=60)
 
@@ -79,19 +77,18 @@ def test_the_learning_rate_rises_and_falls() -> None:
     assert learning_rate(0, 5, 0.01) == 0.01  # too few steps to rise
 
 
-def test_examples_are_prepared_as_the_network_sees_them(tmp_path: Path) -> None:
+def test_examples_are_prepared_as_the_network_sees_them() -> None:
     (example,) = examples(1, 48, "prepared")
-    Image.fromarray(example.pixels()).save(tmp_path / "image.png")
-    image, masks, clicked = Prepared([replace(example, image=tmp_path / "image.png")], 48, 60)[0]
+    image, masks, clicked = Prepared([example], 48, 60)[0]
     np.testing.assert_array_equal(masks[1], example.error)
     np.testing.assert_array_equal(clicked[0], click_map(example.clicks, example.error, 60))
-    np.testing.assert_allclose(image[0], (example.pixels()[..., 0] / 255 - 0.485) / 0.229, atol=1e-5)
+    np.testing.assert_allclose(image[0], (example.image[..., 0] / 255 - 0.485) / 0.229, atol=1e-5)
 
 
 def test_half_of_the_examples_are_mirrored_by_the_names_of_their_stream() -> None:
     (example,) = examples(1, 48, "mirrored")
     mirrored = Example(
-        example.pixels()[:, ::-1],
+        example.image[:, ::-1],
         example.target[:, ::-1],
         example.error[:, ::-1],
         np.stack([example.clicks[:, 0], 47 - example.clicks[:, 1]], axis=1),
@@ -138,7 +135,7 @@ def test_training_is_taken_up_where_it_stopped(tmp_path: Path) -> None:
     before = broken.stat().st_mtime_ns
     assert train(learnt, chosen_by, tmp_path / "broken", SMALL) == broken  # nothing left to do
     assert broken.stat().st_mtime_ns == before
-    found = RClicks(weights=str(whole)).probability(chosen_by[0].pixels(), chosen_by[0].target, chosen_by[0].error)
+    found = RClicks(weights=str(whole)).probability(chosen_by[0].image, chosen_by[0].target, chosen_by[0].error)
     assert found.max() == pytest.approx(1)
     assert [RClicks(weights=str(whole)).side, RClicks(weights=str(whole), size=64).side] == [32, 64]
     whole.with_name("training.json").write_text("{}")
@@ -242,7 +239,7 @@ def figures(model: Clickability, held_out: list[Example]) -> dict[str, float]:
     """Mean KLD and SIM of a model's maps, those of the training's click maps, and the metrics of click models."""
     found = []
     for example in held_out:
-        shown = model.probability(example.pixels(), example.target, example.error).astype(np.float32)
+        shown = model.probability(example.image, example.target, example.error).astype(np.float32)
         true = click_map(example.clicks, example.error, 60)
         maps = [torch.from_numpy(array)[None, None] for array in (shown, true)]
         random = np.random.default_rng(0)

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from intrabench.davis.opening import footprint, opened, runs
-from intrabench.davis.robot import MENDED, ScribbleRobot, bezier, scribbles
-from intrabench.davis.scribbles import scribbles2mask, shares
+from intrabench.davis.robot import MENDED, ScribbleRobot, bezier, footprint, opened, runs, scribbles
 from intrabench.davis.skeleton import longest_path, medial_axes, trees
+from intrabench.davis.utils.scribbles import scribbles2mask, shares
 from tests.davis.golden import arrays, read
 
 INDEX = read("robot_index.json")

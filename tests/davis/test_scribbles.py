@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.davis.scribbles import (
+from intrabench.davis.utils.scribbles import (
     annotated_frames,
     annotated_frames_object,
     fuse_scribbles,

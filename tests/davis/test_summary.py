@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.davis.frames import worst_frame
+from intrabench.davis.robot import worst_frame
 from intrabench.davis.summary import Curve, curve, summary
 from intrabench.errors import IntraBenchError
 from tests.davis.golden import GOLDEN, REPORT, read

@@ -29,7 +29,7 @@ def write_folder(
     import torch
     from nnunetv2.utilities.get_network_from_plans import get_network_from_plans
 
-    from intrabench.models.parts.random_weights import random_state
+    from intrabench.models.parts.random_weights import fill_randomly
 
     plans = make_plans(patch, network_class)
     dataset = {"channel_names": {"0": "image"}, "labels": {"background": 0, "target": 1}, "file_ending": ".nii.gz"}
@@ -42,7 +42,8 @@ def write_folder(
         2,
         deep_supervision=False,
     )
-    state = random_state(network)
+    fill_randomly(network)
+    state = network.state_dict()
     last = max(key for key in state if key.startswith("decoder.seg_layers.") and key.endswith(".bias"))
     state[last] = torch.tensor([0.0, bias])
     checkpoint = {

@@ -20,7 +20,7 @@ from intrabench.identity.versions import version_of
 from intrabench.mask import Mask, grow
 from intrabench.prompters.base import CannotCorrect
 from intrabench.prompters.combined import parts_of
-from intrabench.prompters.part_in_slice import largest_part
+from intrabench.prompters.errors import largest_part
 from intrabench.prompters.strokes import STROKES
 from intrabench.prompters.user import User
 from intrabench.target import Target

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from intrabench.mask import Mask
+from intrabench.mask import Mask, masks_of
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,7 @@ class Instances:
         grown = ndimage.binary_dilation(inside, structure, iterations=margin) if margin else inside
         numbered, _ = ndimage.label(grown, structure=structure)
         numbered[~inside] = 0
-        found = []
-        for number, where in enumerate(ndimage.find_objects(numbered), start=1):
-            start = [first + bound.start - margin for first, bound in zip(mask.start, where, strict=True)]
-            found.append(Mask.of(numbered[where] == number, start))
+        found = masks_of(numbered, [first - margin for first in mask.start]).values()
         return sorted((part for part in found if part.voxels >= self.min_voxels), key=lambda part: -part.voxels)
 
     def describe(self) -> str:

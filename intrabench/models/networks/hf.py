@@ -82,11 +82,11 @@ def load(folder: Path, family: Family, video: bool) -> Any:
     keys = {kind: sorted(map(_key, found[kind])) for kind in kinds}
     if not video:
         keys["unexpected_keys"] = [key for key in keys["unexpected_keys"] if not key.startswith(_OF_TRACKERS)]
-    told = [
+    differences = [
         f"{len(keys[kind])} {words}: {', '.join(keys[kind][:SHOWN])}" for kind, words in kinds.items() if keys[kind]
     ]
-    if told:
-        raise IntraBenchError(f"{folder} does not hold the weights of a {name} ({'; '.join(told)})")
+    if differences:
+        raise IntraBenchError(f"{folder} does not hold the weights of a {name} ({'; '.join(differences)})")
     return network
 
 

@@ -8,27 +8,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor, nn
+
+    Pair = tuple[Tensor, Tensor]
 
 Size = Literal["b", "l", "h"]
 
 
-def build_sam(size: Size) -> torch.nn.Module:
+def build_sam(size: Size) -> nn.Module:
     """The network for squares of 1024 pixels, without its weights."""
     from segment_anything import sam_model_registry
 
-    network: torch.nn.Module = sam_model_registry[f"vit_{size}"]()
+    network: nn.Module = sam_model_registry[f"vit_{size}"]()
     return network
 
 
 def decode(
-    network: Any,
-    embeddings: torch.Tensor,
-    points: tuple[torch.Tensor, torch.Tensor] | None,
-    boxes: torch.Tensor | None,
-    masks: torch.Tensor | None,
-    multimask: bool,
-) -> tuple[torch.Tensor, torch.Tensor]:
+    network: Any, embeddings: Tensor, points: Pair | None, boxes: Tensor | None, masks: Tensor | None, multimask: bool
+) -> Pair:
     """Low-resolution logits ``(n, m, h, w)`` and estimated IoU ``(n, m)`` for n pairs of an image and its prompts.
 
     network: has `prompt_encoder` and `mask_decoder` as in segment-anything. embeddings: ``(n, c, h, w)``. points: ``(n,

@@ -10,9 +10,7 @@ import math
 from importlib.resources import files
 from typing import Any, get_args
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -155,17 +153,6 @@ def unpack(embeddings: Tensor) -> Maps:
 def _flat(maps: Tensor) -> Tensor:
     """``(n, c, h, w)`` as ``(h * w, n, c)``."""
     return maps.flatten(2).permute(2, 0, 1)
-
-
-def prepare(image: NDArray[np.uint8]) -> Tensor:
-    """An 8-bit slice ``(y, x)`` or ``(y, x, 3)`` as the network takes it: ``(3, 1024, 1024)``.
-
-    From 0 to 1, resized to a square whatever its shape was, normalised by mean and deviation of ImageNet.
-    """
-    pixels = torch.from_numpy(np.array(image, order="C")).to(torch.float32) / 255
-    channels = pixels[None] if pixels.ndim == 2 else pixels.permute(2, 0, 1)
-    square = functional.interpolate(channels[None], (SIDE, SIDE), mode="bilinear", align_corners=False, antialias=True)
-    return normalised(square[0])
 
 
 def normalised(channels: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ class Clicks:
 
     def __init__(self, network: VISTA3D, image: Tensor, embed: Embed) -> None:
         self._image, self._embed = image, embed
-        self._features, self._low = _Given(), _Given()
+        self._features, self._low = _Constant(), _Constant()
         point_head = deepcopy(network.point_head)
         point_head.feat_downsample = self._low
         self._network = VISTA3D(self._features, network.class_head, point_head).eval()
@@ -82,7 +82,7 @@ class Clicks:
 
         device = self._device
         kinds = torch.tensor([[kind]], device=device)
-        told = self._network.convert_point_label(labels[None].clone(), [kind])  # of tumours and vessels 2 and 3
+        shown = self._network.convert_point_label(labels[None].clone(), [kind])  # of tumours and vessels 2 and 3
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Setting affine")  # MONAI sets it itself
             logits = point_based_window_inferer(
@@ -90,7 +90,7 @@ class Clicks:
                 roi_size=WINDOW,
                 predictor=predict,
                 point_coords=points[None].to(device),
-                point_labels=told.to(device),
+                point_labels=shown.to(device),
                 prompt_class=kinds,
                 prev_mask=None if previous is None else previous[None, None],
                 point_start=first,
@@ -117,7 +117,7 @@ def automatic(network: VISTA3D, image: Tensor, classes: Sequence[int]) -> Tensor
     return windows(image[None], network, transpose=True, class_vector=asked)[0]
 
 
-class _Given(nn.Module):
+class _Constant(nn.Module):
     """Returns what was put into it, whatever it is asked."""
 
     value: Any = None

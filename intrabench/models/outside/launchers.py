@@ -139,17 +139,15 @@ class Command(Launcher):
 
     def once(self, name: str, inputs: Path, outputs: Path) -> list[str]:
         """The command with its folders."""
-        places = {"{inputs}": str(inputs), "{outputs}": str(outputs)}
         words = shlex.split(self.text)
-        for place, path in places.items():
-            words = [word.replace(place, path) for word in words]
-        return words
+        return [word.replace("{inputs}", str(inputs)).replace("{outputs}", str(outputs)) for word in words]
 
 
 @dataclass(frozen=True)
-class Docker(Launcher):
-    """A Docker image; Podman takes the same words, and is used where there is no Docker."""
+class Container(Launcher):
+    """An image. engines: the programs that can run its containers; the first one that is here does."""
 
+    engines: ClassVar[tuple[str, str]]
     image: str
     inside: Inside
     limits: Limits = Limits()
@@ -157,12 +155,25 @@ class Docker(Launcher):
     @property
     def words(self) -> str:
         """The image, and what is run in it."""
-        return f"docker image {self.image}" + (f" ({shlex.join(self.inside.command)})" if self.inside.command else "")
+        command = f" ({shlex.join(self.inside.command)})" if self.inside.command else ""
+        return f"{self.engines[0]} image {self.image}{command}"
 
     @cached_property
     def engine(self) -> str:
-        """The program that runs containers."""
-        return _on_path("docker", "podman", self.words)
+        """The path of the program that runs containers."""
+        found = next(filter(None, map(shutil.which, self.engines)), None)
+        if found is None:
+            raise IntraBenchError(
+                f"{self.words} needs {self.engines[0]}, which is not installed here; install it, or give command=..."
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class Docker(Container):
+    """A Docker image; Podman takes the same words, and is used where there is no Docker."""
+
+    engines = ("docker", "podman")
 
     @cached_property
     def identity(self) -> str:
@@ -172,7 +183,7 @@ class Docker(Launcher):
 
     @cached_property
     def _image(self) -> dict[str, Any]:
-        found = _said([self.engine, "image", "inspect", self.image])
+        found = _output_of([self.engine, "image", "inspect", self.image])
         try:
             (described,) = json.loads(found.stdout)
             return {"Id": described["Id"], "Config": described.get("Config") or {}}
@@ -210,7 +221,7 @@ class Docker(Launcher):
         return self._state(name, "{{.State.OOMKilled}}") == "true"
 
     def _state(self, name: str, what: str) -> str:
-        return _said([self.engine, "inspect", "--type", "container", "--format", what, name]).stdout.strip()
+        return _output_of([self.engine, "inspect", "--type", "container", "--format", what, name]).stdout.strip()
 
     def _run(self, name: str, inputs: Path, outputs: Path) -> list[str]:
         limits, inside = self.limits, self.inside
@@ -230,24 +241,10 @@ class Docker(Launcher):
 
 
 @dataclass(frozen=True)
-class Apptainer(Launcher):
+class Apptainer(Container):
     """An Apptainer (Singularity) image, a file. It sees neither the user's folders nor the environment."""
 
-    image: str
-    inside: Inside
-    limits: Limits = Limits()
-
-    @property
-    def words(self) -> str:
-        """The image, and what is run in it."""
-        return f"apptainer image {self.image}" + (
-            f" ({shlex.join(self.inside.command)})" if self.inside.command else ""
-        )
-
-    @cached_property
-    def engine(self) -> str:
-        """The program that runs containers."""
-        return _on_path("apptainer", "singularity", self.words)
+    engines = ("apptainer", "singularity")
 
     @cached_property
     def identity(self) -> str:
@@ -339,14 +336,7 @@ def _cards() -> list[str]:
     return [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
 
 
-def _on_path(name: str, other: str, what: str) -> str:
-    found = shutil.which(name) or shutil.which(other)
-    if found is None:
-        raise IntraBenchError(f"{what} needs {name}, which is not installed here; install it, or give command=...")
-    return found
-
-
-def _said(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _output_of(words: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """What a short command says; one that takes too long says nothing."""
     try:
         return subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=ASKING_SECONDS)

@@ -83,8 +83,8 @@ def read_one_image(folder: Path, below: str, grid: Grid) -> Labels:
     names = sorted(os.listdir(place)) if place.is_dir() else []
     images = [name for name in names if name.lower().endswith(IMAGES)]
     if len(images) != 1:
-        told = f"{len(images)} images into {below}, expected one" if images else f"no image into {below}"
-        raise WrongAnswer(f"it wrote {told}{_instead(folder) if not images else ''}")
+        wrote = f"{len(images)} images into {below}, expected one" if images else f"no image into {below}"
+        raise WrongAnswer(f"it wrote {wrote}{_instead(folder) if not images else ''}")
     path = inside(folder, place / images[0])
     return _read(f"{below}/{images[0]}", lambda: image_on(path, grid))
 

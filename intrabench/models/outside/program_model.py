@@ -11,12 +11,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+
 from intrabench.errors import IntraBenchError, foreign
+from intrabench.mask import Array
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Model, Predictor, Request, failure_of
 from intrabench.models.outside.launchers import Inside, Launcher, Limits, launcher
 from intrabench.models.outside.output_files import WrongAnswer
 from intrabench.models.outside.programs import Program, Took, program
-from intrabench.prompts import PromptKind
+from intrabench.prompts import PromptKind, Prompts
 from intrabench.specs.specs import Reach, switch
 from intrabench.specs.values import NotNegative
 from intrabench.volume import Volume
@@ -92,7 +95,10 @@ class ProgramModel(Model):
     def open(self, volume: Volume) -> Iterator[Predictor]:
         """Write the image; a container that stays is up from the first request until the image is closed."""
         with program(self.launcher, self.stay, self.time_limit_s) as running:
-            yield self.opened(volume, running)
+            began = time.perf_counter()
+            image = self.opened(volume, running)
+            image.spent = time.perf_counter() - began
+            yield image
 
     @abstractmethod
     def opened(self, volume: Volume, running: Program) -> ProgramImage[Any]:
@@ -148,8 +154,8 @@ class ProgramImage(Predictor, Generic[T]):
             with foreign():
                 return self.read(request, name)
         except WrongAnswer as error:
-            launcher, said = self.program.launcher, self.program.said
-            return failure_of(WrongAnswer(f"{launcher.words}: {error}{launcher.hint}{said}"), time.perf_counter())
+            launcher, words = self.program.launcher, self.program.last_words
+            return failure_of(WrongAnswer(f"{launcher.words}: {error}{launcher.hint}{words}"), time.perf_counter())
         except Exception as error:
             return failure_of(error, time.perf_counter())
 
@@ -181,3 +187,18 @@ class ProgramImage(Predictor, Generic[T]):
 def requests_of(asked: Asked) -> tuple[Request, ...]:
     """The requests of the targets: one, or those of a joint session."""
     return asked.requests if isinstance(asked, JointRequest) else (asked,)
+
+
+def clicks_of(prompts: Prompts) -> Array:
+    """The points of a turn, and those of its strokes, rows ``z, y, x, label``."""
+    strokes = [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
+    return np.vstack([prompts.points, *strokes])
+
+
+def boxes_of(requests: Sequence[Request]) -> list[Array | None]:
+    """The newest 3D box of each request."""
+    found: list[Array | None] = []
+    for request in requests:
+        boxes = [turn.prompts.box3d for turn in request.given if turn.prompts.box3d is not None]
+        found.append(boxes[-1] if boxes else None)
+    return found

@@ -50,7 +50,7 @@ class Program:
         """time_limit_s: of a run on one case; 0: none."""
         self.launcher, self.stay, self.time_limit_s = launcher, stay, time_limit_s
         self.inputs, self.outputs = root / "inputs", root / "outputs"
-        self.said = ""  # its last words in the last run, as the end of a sentence
+        self.last_words = ""  # its last words in the last run, as the end of a sentence
         self._up = ""  # the name of the container that is up
         self._guard: Guard | None = None
         for folder in (root, self.inputs, self.outputs):
@@ -113,7 +113,7 @@ class Program:
                 if code in (137, -KILLED) and self.launcher.ran_out_of_memory(name):
                     raise MemoryError(f"{self.launcher.words} took more memory than it may; raise memory_gb")
                 raise ProgramFailed(f"{self.launcher.words} ended with {_how(code)}{_last_words(output)}")
-            self.said = _last_words(output)
+            self.last_words = _last_words(output)
             known = None if self.stay else self.launcher.begun(name, self.outputs)
         inner = spawned if known is None else min(max(started + known - at, started), ended)
         return Took(inner - began, ended - inner)

@@ -39,14 +39,21 @@ def fill(network: Any, model: Model, own: Callable[[str], str | None] | None = N
     state = (
         unwrapped(read(path), entry) if own is None else _part(unwrapped(read(path), replace(entry, ignored=())), own)
     )
+    load(network, state, path, model.name, f"the file of {entry.id} ({entry.file})")
+    return network
+
+
+def load(network: Any, state: Mapping[str, Any], path: Path, name: str, instead: str) -> None:
+    """Load a state dict from a file. name: of the model; instead: what to give if it does not fit.
+
+    Raises:
+        IntraBenchError: it is not exactly of this network.
+    """
     try:
         check(state, network.state_dict())
-        network.load_state_dict(state)
     except ValueError as error:
-        raise IntraBenchError(
-            f"{path} is not a checkpoint of {model.name} ({error}); give the file of {entry.id} ({entry.file})"
-        ) from error
-    return network
+        raise IntraBenchError(f"{path} is not a checkpoint of {name} ({error}); give {instead}") from error
+    network.load_state_dict(state)
 
 
 def read(path: Path) -> Any:
@@ -128,9 +135,9 @@ def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         ValueError: what differs, with some keys of each kind.
     """
     differences = [
-        _told("missing", sorted(set(expected) - set(state))),
-        _told("unexpected", sorted(set(state) - set(expected))),
-        _told(
+        _difference("missing", sorted(set(expected) - set(state))),
+        _difference("unexpected", sorted(set(state) - set(expected))),
+        _difference(
             "of another shape",
             [
                 f"{key} {tuple(getattr(state[key], 'shape', ()))} instead of {tuple(tensor.shape)}"
@@ -143,7 +150,7 @@ def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
         raise ValueError("; ".join(filter(None, differences)))
 
 
-def _told(kind: str, keys: Sequence[str]) -> str:
+def _difference(kind: str, keys: Sequence[str]) -> str:
     if not keys:
         return ""
     more = ", ..." if len(keys) > SHOWN else ""

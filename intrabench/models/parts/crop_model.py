@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from intrabench.errors import foreign
 from intrabench.mask import Floats32
-from intrabench.models.base import Answer, Failure, Predictor, Request, checked, failure_of
+from intrabench.models.base import Answer, Predictor, Request, SequentialPredictor, checked
 from intrabench.models.parts.embedding_cache import Key
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.network_model import NetworkModel
@@ -48,13 +47,12 @@ class CropModel(NetworkModel):
         return opened(OpenCrops, self, volume)
 
 
-class OpenCrops(Predictor):
+class OpenCrops(SequentialPredictor):
     """An opened image of a `CropModel`: `store` holds the embeddings of its crops."""
 
     def __init__(self, model: CropModel, volume: Volume, store: EmbeddingStore) -> None:
         self.model, self.volume, self.store = model, volume, store
         self.prepared, self._notes = model.prepared(volume), model.notes(volume)
-        self._encode_seconds = 0.0
 
     def embedding(self, key: Key, crop: Callable[[], Floats32]) -> Floats32:
         """The embedding `key`, encoded from `crop` on first use."""
@@ -64,25 +62,15 @@ class OpenCrops(Predictor):
             with encoding(f"encoding {what}"):
                 embedding = self.model.encode(crop())
             self.store.put(key, embedding, time.perf_counter() - started, self.model.passing)
-            self._encode_seconds += time.perf_counter() - started
+            self.encode_s += time.perf_counter() - started
         return self.store.get(key)
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer the requests one after the other."""
-        return [self._guarded(request) for request in requests]
-
-    def _guarded(self, request: Request) -> Answer | Failure:
-        started, self._encode_seconds = time.perf_counter(), 0.0
-        try:
-            with foreign():
-                if self.model.feeds_back:
-                    request = replace(request, memory=memory_of(request, self._one))
-                answer = self._one(request)
-        except Exception as error:  # a row with a status instead of a lost run
-            return failure_of(error, started)
-        seconds = time.perf_counter() - started - self._encode_seconds
-        notes = (*self._notes, *answer.notes)
-        return replace(answer, seconds=seconds, encode_seconds=self._encode_seconds, notes=notes)
+    def answer(self, request: Request) -> Answer:
+        """The model's answer, with what it notes about the scan."""
+        if self.model.feeds_back:
+            request = replace(request, memory=memory_of(request, self._one))
+        answer = self._one(request)
+        return replace(answer, notes=(*self._notes, *answer.notes))
 
     def _one(self, request: Request) -> Answer:
         return checked(self.model.segment_one(self, request), f"{self.model.name}.segment_one")

@@ -1,4 +1,4 @@
-"""Information from the prompts of all turns about the voxels around them: region, certain and likely labels.
+"""Information from the prompts of all turns about the voxels around them: region, certain and likely labels, tissue.
 
 Everything here follows from the prompts and the previous mask; no voxel outside of the neighbourhood is touched.
 """
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Bools, Box, Floats, Mask, box_slices, grow
 from intrabench.models.base import Request
+from intrabench.volume import Volume
 
 Labels = NDArray[np.int8]
 Spacing = tuple[float, float, float]
@@ -23,6 +24,9 @@ SeedRadius = Annotated[float, Interval(ge=0, le=100)]
 
 FACES = tuple(((*(slice(None),) * axis, slice(0, -1)), (*(slice(None),) * axis, slice(1, None))) for axis in range(3))
 """By axis: all cells but the last of each row, and those after them; so cells that share a face."""
+
+BINS = 64
+"""Of histograms of tissue."""
 
 _SLACK = 0.1
 """Derived boxes grow by this share of their size on each side, because interpolation cuts off convex shapes."""
@@ -63,10 +67,10 @@ class Hints:
         mask = request.mask if corrects else Mask.empty()
         return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
 
-    def box(self, shape: tuple[int, int, int], spacing_mm: Spacing, margin_mm: float, radius_mm: float) -> Box | None:
+    def frame(self, volume: Volume, margin_mm: float, radius_mm: float) -> Frame | None:
         """The neighbourhood: boxes plus a margin, or points plus a radius, and the previous mask; None if empty."""
         reach_mm = margin_mm if len(self.blocks) else radius_mm
-        reach = np.array([int(np.ceil(reach_mm / step)) + 1 for step in spacing_mm])
+        reach = np.array([int(np.ceil(reach_mm / step)) + 1 for step in volume.spacing_mm])
         low = np.vstack([self.blocks[:, :3] - reach, self.points[:, :3] - reach])
         high = np.vstack([self.blocks[:, 3:] + reach, self.points[:, :3] + reach + 1])
         if len(low) == 0:
@@ -74,8 +78,9 @@ class Hints:
         if self.mask.any():
             low, high = np.vstack([low, self.mask.box[:3]]), np.vstack([high, self.mask.box[3:]])
         z0, y0, x0, z1, y1, x1 = (int(v) for v in (*low.min(axis=0), *high.max(axis=0)))
-        clipped = grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), shape)
-        return clipped if all(clipped[axis] < clipped[axis + 3] for axis in range(3)) else None
+        box = grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), volume.shape)
+        filled = all(box[axis] < box[axis + 3] for axis in range(3))
+        return Frame(box, volume.shape, volume.spacing_mm) if filled else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +214,32 @@ class Frame:
                 share = (at - low).reshape([-1 if k == axis else 1 for k in range(3)])
                 cells = cells.take(low, axis) * (1 - share) + cells.take(high, axis) * share
         return cells
+
+
+def normalised(image: Floats) -> Floats:
+    """Intensities from the 1st to the 99th percentile as 0 to 1, so that CT and MR mean the same; constant: 0."""
+    low, high = np.percentile(image, [1, 99])
+    if high <= low:
+        low, high = image.min(), image.max()
+    return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
+
+
+def log_ratio(image: Floats, chance: Floats, known: Bools | None = None) -> Floats:
+    """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
+
+    chance: the weights with which cells count as target; the rest is background. known: only these cells count.
+    """
+    from scipy import ndimage
+
+    bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
+    counted, weights = (bins.ravel(), chance.ravel()) if known is None else (bins[known], chance[known])
+    total = np.bincount(counted, minlength=BINS)
+    target = np.bincount(counted, weights, BINS)
+    ratio = []
+    for counts in (target, total - target):
+        smooth = ndimage.gaussian_filter1d(counts, 1.5, mode="nearest")
+        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / BINS))  # 1 % of voxels may have any intensity
+    return np.asarray((ratio[0] - ratio[1])[bins], dtype=np.float64)
 
 
 def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:

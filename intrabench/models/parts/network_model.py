@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import Floats32
 from intrabench.models.base import Model
-from intrabench.models.installing import how_to_install
+from intrabench.models.installing import how_to_install, importing
 from intrabench.progress import loading
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class NetworkModel(Model):
@@ -71,6 +78,18 @@ class NetworkModel(Model):
         with torch.inference_mode(), torch.autocast(kind, dtype, enabled=low):
             yield
 
+    def tensor(self, array: NDArray[Any]) -> Tensor:
+        """A copy of an array as float32, on the device of the runtime."""
+        import torch
+
+        return torch.from_numpy(np.array(array, dtype=np.float32, order="C")).to(self.runtime.device)
+
+    def embedding_of(self, array: NDArray[Any], encode: Callable[[Tensor], Tensor]) -> Floats32:
+        """What `encode` makes of a batch of this one array."""
+        with self.computing():
+            embedding: Floats32 = encode(self.tensor(array[None])).float()[0].cpu().numpy()
+        return embedding
+
     def finite(self, logits: Any) -> Any:
         """The logits, if all of them are numbers.
 
@@ -84,11 +103,8 @@ class NetworkModel(Model):
     def _built(self) -> Any:
         import torch
 
-        try:
-            with torch.random.fork_rng(devices=[]):  # initial weights are overwritten: leave the global stream alone
-                return self.build()
-        except ImportError as error:
-            raise IntraBenchError(
-                f"model {self.name} needs {error.name or error}, which is not installed; "
-                f"{how_to_install(str(self.extra))}"
-            ) from error
+        with (
+            importing(f"model {self.name} needs", how_to_install(str(self.extra))),
+            torch.random.fork_rng(devices=[]),  # initial weights are overwritten: leave the global stream alone
+        ):
+            return self.build()

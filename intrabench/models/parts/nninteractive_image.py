@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Mask, box_slices, joint_box
-from intrabench.models.base import Answer, Failure, Predictor, Request, failure_of
+from intrabench.models.base import Answer, Request, SequentialPredictor
 from intrabench.models.parts.nninteractive_marks import Mark, marks
 from intrabench.turns import Turn
 
 
-class OneImage(Predictor):
+class OneImage(SequentialPredictor):
     """One image in one session, which keeps its state after the last answer.
 
     session: has the image ``(1, z, y, x)`` already, and an empty `target_buffer` ``(z, y, x)``. around: what each
@@ -36,20 +35,12 @@ class OneImage(Predictor):
         """Release the image."""
         self.session = None
 
-    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
-        """Answer one request after the other, each for the whole volume."""
-        return [self._guarded(request) for request in requests]
+    def answer(self, request: Request) -> Answer:
+        """The answer for the whole volume."""
+        with self._around():
+            return Answer(self._mask(request))
 
-    def _guarded(self, request: Request) -> Answer | Failure:
-        started = time.perf_counter()
-        try:
-            with self._around():
-                mask = self._answer(request)
-        except Exception as error:  # a row with a status instead of a lost run
-            return failure_of(error, started)
-        return Answer(mask, seconds=time.perf_counter() - started)
-
-    def _answer(self, request: Request) -> Mask:
+    def _mask(self, request: Request) -> Mask:
         thickness = self.session.preferred_scribble_thickness
         *earlier, new = [marks(turn.prompts, self.shape, thickness) for turn in request.given]
         if not new:  # there are no prompts

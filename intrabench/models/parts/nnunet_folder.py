@@ -12,6 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from intrabench.errors import IntraBenchError
+from intrabench.models.base import Model
+from intrabench.models.weights import registry as weights
+from intrabench.progress import loading
+
 _FORCE = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 _PARTS = ("dynamic_network_architectures.", "torch.nn.")
 
@@ -37,6 +42,39 @@ def check_plans(folder: Path, network: bool = True) -> None:
             found: Any = pydoc.locate(name) if name.startswith(_PARTS) else dict  # locating imports it
             if found is not None and not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
                 raise ValueError(f"plans.json names {name}, which is neither a network nor a layer")
+
+
+def model_folder(model: Model) -> Path:
+    """The folder of a model whose package makes the network from it, and chooses the precision.
+
+    Raises:
+        IntraBenchError: it is not here, or another precision or random weights are asked for.
+    """
+    if model.runtime.dtype != "float32":
+        raise IntraBenchError(f"{model.name} chooses its own precision; omit --dtype {model.runtime.dtype}")
+    if model.runtime.random:
+        raise IntraBenchError(
+            f"{model.name} has no random weights: its architecture comes with the weights; give --weights FOLDER"
+        )
+    return weights.locate(str(model.weights), model.runtime.weights)
+
+
+@contextmanager
+def reading(model: Model, folder: Path, title: str, files: str) -> Iterator[None]:
+    """Around the package's own reading of a model folder. title: of the model; files: what the folder should have.
+
+    Raises:
+        IntraBenchError: it cannot be read.
+    """
+    try:
+        with loading(f"loading {model.name}"), weights_only():
+            yield
+    except Exception as error:  # wrong folders raise various exceptions
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise IntraBenchError(
+            f"{folder} is not a model folder of {title} that can be read safely ({reason[:200]}); "
+            f"give the folder with {files}"
+        ) from error
 
 
 @contextmanager

@@ -16,16 +16,12 @@ _POSITIONS = re.compile(
 )
 
 
-def random_state(network: Any, gain: float = 1.0) -> dict[str, Any]:
-    """A state dict for `network` whose every tensor depends only on its key and shape; the network is not changed.
-
-    The scales keep activations and logits of transformers and U-Nets within a few units, so that prompts matter.
-    """
-    return {key: _filled(key, tensor, gain) for key, tensor in network.state_dict().items()}
-
-
 def fill_randomly(network: Any, gain: float = 1.0) -> None:
-    """Give a network the weights of `random_state`, one tensor after the other: all at once would double its memory."""
+    """Give a network weights of which every tensor depends only on its key and shape.
+
+    The scales keep activations and logits of transformers and U-Nets within a few units, so that prompts matter. One
+    tensor after the other: all at once would double its memory.
+    """
     import torch
 
     with torch.no_grad():

@@ -20,7 +20,9 @@ from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResu
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor
+
+    from intrabench.models.networks.sam import Pair
 
 MEAN = np.array([123.675, 116.28, 103.53], dtype=np.float32)[:, None, None]
 STD = np.array([58.395, 57.12, 57.375], dtype=np.float32)[:, None, None]
@@ -71,8 +73,13 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
 
         batch = torch.from_numpy(np.stack([self.prepare(image) for image in images]))
         with self.computing():
-            embeddings: Floats32 = self.network.image_encoder(batch.to(self.runtime.device)).float().cpu().numpy()
+            embeddings: Floats32 = self.image_embeddings(batch.to(self.runtime.device)).float().cpu().numpy()
         return list(embeddings)
+
+    def image_embeddings(self, batch: Tensor) -> Tensor:
+        """The embeddings of prepared slices; of several maps, all in one vector."""
+        embeddings: Tensor = self.network.image_encoder(batch)
+        return embeddings
 
     def decode(self, items: Sequence[SliceItem]) -> Sequence[SliceResult]:
         """Masks from the prompts of items that are alike.
@@ -99,12 +106,12 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         """Pixels whose value in `full` is above it belong to the mask."""
         return self.recipe.threshold
 
-    def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+    def full(self, low: Tensor, frame: resize.Frame) -> Tensor:
         """Logits ``(n, y, x)`` of the slices from those of low resolution ``(n, h, w)``, as SAM makes them."""
         square = bilinear(low, (self.side, self.side))
         return bilinear(square[:, : frame.inner[0], : frame.inner[1]], frame.shape)
 
-    def unpadded(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
+    def unpadded(self, low: Tensor, frame: resize.Frame) -> Tensor:
         """Low-resolution logits ``(n, h, w)`` without the part that belongs to the padding."""
         height, width = (round(n * low.shape[1] / self.side) for n in frame.inner)
         return low[:, :height, :width]
@@ -113,23 +120,25 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         """Rows ``y, x`` of a slice as rows x, y of the network's square."""
         return frame.coordinates(yx)[:, ::-1]
 
-    def low_logits(self, items: Sequence[SliceItem]) -> torch.Tensor:
+    def low_logits(self, items: Sequence[SliceItem]) -> Tensor:
         """The low-resolution logits ``(n, h, w)`` of the masks that the recipe takes."""
         import torch
 
-        device, first = self.runtime.device, items[0]
+        def stacked(rows: Sequence[Any]) -> Tensor:
+            return torch.from_numpy(np.stack(rows)).to(self.runtime.device)
+
+        first = items[0]
         frame = resize.frame(self.recipe.resize, first.shape, self.side)
-        embeddings = torch.from_numpy(np.stack([item.embedding for item in items])).to(device)
+        embeddings = stacked([item.embedding for item in items])
         points = boxes = previous = None
         if len(first.points):
-            xy = np.stack([self.coordinates(item.points[:, :2], frame) for item in items])
-            labels = np.stack([item.points[:, 2] for item in items])
-            points = torch.from_numpy(xy).to(device), torch.from_numpy(labels).to(device)
+            xy = stacked([self.coordinates(item.points[:, :2], frame) for item in items])
+            points = xy, stacked([item.points[:, 2] for item in items])
         if first.box is not None:
             corners = [self.coordinates(np.array(item.box).reshape(2, 2), frame).reshape(4) for item in items]
-            boxes = torch.from_numpy(np.stack(corners)).to(device)
+            boxes = stacked(corners)
         if first.previous is not None:
-            previous = torch.from_numpy(np.stack([item.previous for item in items])[:, None]).to(device)  # type: ignore[misc]
+            previous = stacked([item.previous for item in items])[:, None]
         policy = self.recipe.multimask
         ambiguous = len(first.points) == 1 and boxes is None and previous is None
         several = policy == "best" or (policy == "first_click" and ambiguous)
@@ -137,13 +146,8 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         return low.float()[torch.arange(len(items)), iou.argmax(dim=1)]
 
     def decoded(
-        self,
-        embeddings: torch.Tensor,
-        points: tuple[torch.Tensor, torch.Tensor] | None,
-        boxes: torch.Tensor | None,
-        masks: torch.Tensor | None,
-        multimask: bool,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+        self, embeddings: Tensor, points: Pair | None, boxes: Tensor | None, masks: Tensor | None, multimask: bool
+    ) -> Pair:
         """Low-resolution logits and estimated IoU; see `intrabench.models.networks.sam.decode`."""
         return decode(self.network, embeddings, points, boxes, masks, multimask)
 
@@ -156,8 +160,23 @@ def whole_numbers(image: NDArray[Any], fractions: Fractions) -> NDArray[Any]:
     return (np.ceil(image - 0.5001) if fractions == "rounded" else image).astype(np.uint8)
 
 
-def bilinear(images: torch.Tensor, shape: tuple[int, int]) -> torch.Tensor:
+def bilinear(images: Tensor, shape: tuple[int, int]) -> Tensor:
     """Images ``(n, h, w)`` resized to `shape` ``(y, x)``."""
     from torch.nn import functional
 
     return functional.interpolate(images[None], shape, mode="bilinear", align_corners=False)[0]
+
+
+def as_points(points: Pair | None, boxes: Tensor | None) -> Pair:
+    """Points ``(n, k, 2)`` with labels ``(n, k)`` and boxes ``(n, 4)``, all as points, as SAM 2 takes them.
+
+    Corners have the labels 2 and 3.
+    """
+    import torch
+
+    parts = [] if points is None else [points]
+    if boxes is not None:
+        labels = torch.tensor([2, 3], device=boxes.device).expand(len(boxes), 2)
+        parts.insert(0, (boxes.reshape(-1, 2, 2), labels))
+    coordinates, labels = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
+    return coordinates, labels

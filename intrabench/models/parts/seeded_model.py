@@ -46,10 +46,9 @@ class SeededModel(VolumeModel):
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         """Divide the neighbourhood; the answer is valid for the whole volume. Without a target seed it is empty."""
         hints = replace(Hints.of(request), mask=Mask.empty())
-        box = hints.box(volume.shape, volume.spacing_mm, self.margin_mm, self.radius_mm)
-        if box is None:  # there are no prompts
+        fine = hints.frame(volume, self.margin_mm, self.radius_mm)
+        if fine is None:  # there are no prompts
             return Answer(request.mask)
-        fine = Frame(box, volume.shape, volume.spacing_mm)
         frame = fine.coarse(self.max_voxels)
         seeds = self.seeds(frame, hints)
         if not (seeds == TARGET).any():
@@ -57,7 +56,7 @@ class SeededModel(VolumeModel):
         divided = _seeded(self.divide(frame, frame.image(volume.array), seeds), seeds == TARGET)
         inside = (frame.refine(divided.astype(np.float64)) > 0.5) & fine.room(hints, self.seed_mm, self.touch_mm)
         sure = fine.seeds(hints.points, self.seed_mm)  # on a coarse grid several share a cell
-        return Answer(Mask.of(np.where(sure == UNKNOWN, inside, sure == TARGET), box[:3]))
+        return Answer(Mask.of(np.where(sure == UNKNOWN, inside, sure == TARGET), fine.box[:3]))
 
     def seeds(self, frame: Frame, hints: Hints) -> Labels:
         """Points and strokes are seeds of their label; what they leave open follows from boxes, or from the border.

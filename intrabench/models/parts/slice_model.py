@@ -21,6 +21,7 @@ from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.progress import encoding
+from intrabench.specs.values import expect
 from intrabench.volume import Volume
 
 Box2D = tuple[int, int, int, int]
@@ -239,10 +240,8 @@ class OpenSlices(Predictor):
 
     def _check(self, result: Any, shape: tuple[int, int]) -> None:
         method = f"{self.model.name}.decode"
-        if not isinstance(result, SliceResult):
-            raise WrongType(f"{method} returned {kind(result)} for a slice, expected a SliceResult")
-        if not isinstance(result.mask, np.ndarray):
-            raise WrongType(f"{method} returned {kind(result.mask)} as the mask of a slice, expected an array")
+        expect(SliceResult, result, f"{method} returned", "a SliceResult", " for a slice")
+        expect(np.ndarray, result.mask, f"{method} returned", "an array", " as the mask of a slice")
         if result.mask.shape != shape:
             raise WrongType(f"{method} returned a mask of shape {result.mask.shape} for a slice of {shape}")
         if result.scores is not None and np.shape(result.scores) != shape:

@@ -17,7 +17,7 @@ from intrabench.volume import Volume
 
 
 @dataclass(eq=False)
-class Begun(Model):
+class TwoStageModel(Model):
     """The first model's answer to the first turn, corrected by the second, which knows of no earlier prompts.
 
     It takes what the second takes, because that is asked more often. It answers without prompts if the first does.
@@ -116,9 +116,9 @@ class _Shared(Predictor):
         begins = [len(request.turns) == 1 for request in requests]
         asked = [request for request, begin in zip(requests, begins, strict=True) if begin]
         corrected = [_corrected(request) for request, begin in zip(requests, begins, strict=True) if not begin]
-        begun = iter(self.first.segment(asked) if asked else [])
+        first = iter(self.first.segment(asked) if asked else [])
         later = iter(self.second.segment(corrected) if corrected else [])
-        return [_forgotten(next(begun)) if begin else next(later) for begin in begins]
+        return [_forgotten(next(first)) if begin else next(later) for begin in begins]
 
 
 def _corrected(request: Request) -> Request:
@@ -132,7 +132,7 @@ def _forgotten(answer: Answer | Failure) -> Answer | Failure:
     return answer if isinstance(answer, Failure) else replace(answer, memory=None, reach=None)
 
 
-def begun(models: Sequence[Model], spec: str) -> Begun:
+def two_stage_model(models: Sequence[Model], spec: str) -> TwoStageModel:
     """The model of ``FIRST+SECOND``.
 
     Raises:
@@ -146,4 +146,4 @@ def begun(models: Sequence[Model], spec: str) -> Begun:
             f"{spec!r}: {second.name} cannot start from a mask of another model; random_walker, nninteractive, npz and "
             "models that take only boxes can"
         )
-    return Begun(first, second)
+    return TwoStageModel(first, second)

@@ -16,8 +16,7 @@ from intrabench.models.base import Answer, Request
 from intrabench.models.parts import resize
 from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.intensity import slice_images
-from intrabench.models.parts.points import as_points
-from intrabench.models.parts.sam_family import bilinear
+from intrabench.models.parts.sam_family import as_points, bilinear
 from intrabench.models.parts.slice_model import clipped
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.prompts import Derived, Prompts
@@ -55,6 +54,14 @@ class VideoModel(CropModel):
     @abstractmethod
     def tracker(self) -> Any:
         """The network as one that follows an object, `intrabench.models.networks.tracks.Tracks`."""
+
+    @abstractmethod
+    def image_embeddings(self, batch: torch.Tensor) -> torch.Tensor:
+        """The embeddings of prepared slices ``(n, 3, side, side)``: three maps in one vector each."""
+
+    def encode(self, crop: Floats32) -> Floats32:
+        """A prepared slice ``(3, side, side)`` to its embedding."""
+        return self.embedding_of(crop, self.image_embeddings)
 
     @abstractmethod
     def frame(self, image: NDArray[np.uint8]) -> Floats32:
@@ -117,10 +124,7 @@ class VideoModel(CropModel):
         return found
 
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
-        import torch
-
-        embedding = image.embedding(z, lambda: self.frame(image.prepared(z)))
-        return torch.from_numpy(np.array(embedding)).to(self.runtime.device)
+        return self.tensor(image.embedding(z, lambda: self.frame(image.prepared(z))))
 
     def _prompt(self, given: list[Prompts], z: int, shape: tuple[int, int, int]) -> SlicePrompt:
         """What counts on a slice: the last box, then all points."""

@@ -87,7 +87,7 @@ class Repository:
             from huggingface_hub import snapshot_download
 
             folder = snapshot_download(
-                self.repo, revision=self.revision, allow_patterns=list(SMALL), tqdm_class=_told_to(None)
+                self.repo, revision=self.revision, allow_patterns=list(SMALL), tqdm_class=_progress_bar(None)
             )
         if not (Path(folder) / CONFIG).is_file():
             raise IntraBenchError(
@@ -118,7 +118,7 @@ class Repository:
                 self.repo,
                 revision=self.revision,
                 allow_patterns=[*SMALL, *wanted, INDEX],
-                tqdm_class=_told_to(progress),
+                tqdm_class=_progress_bar(progress),
             )
         folder = Path(fetched)
         for name in wanted:
@@ -265,7 +265,7 @@ def card(folder: Path | None) -> dict[str, Any]:
     return {}
 
 
-def _told_to(progress: Progress | None) -> Any:
+def _progress_bar(progress: Progress | None) -> Any:
     """A bar for `snapshot_download` that shows nothing, and says how many bytes have arrived."""
     from tqdm.auto import tqdm
 

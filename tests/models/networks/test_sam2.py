@@ -21,11 +21,18 @@ SCALE = np.array([1024 / 900, 1024 / 768], dtype=np.float32)
 @pytest.fixture(scope="module", autouse=True)
 def _imports() -> None:
     """Imported now: collecting tests is quick without torch."""
-    global torch, functional, LENGTH, Sam2Network, build_sam2, prepare, unpack
+    global torch, functional, LENGTH, Sam2Network, build_sam2, unpack
     import torch
     from torch.nn import functional
 
-    from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, prepare, unpack
+    from intrabench.models.networks.sam2 import LENGTH, Sam2Network, build_sam2, unpack
+
+
+def prepare(image: np.ndarray) -> torch.Tensor:
+    """A slice as the model prepares it."""
+    from intrabench.models.sam2 import SAM2
+
+    return torch.from_numpy(SAM2().prepare(image))
 
 
 @cache

@@ -176,7 +176,7 @@ def test_names_cannot_leave_their_folder(parameter: str, wording: SnapshotAssert
 
 
 def test_all_orientations_of_a_file_mean_the_same() -> None:
-    from intrabench.models.outside.gc_files import indices_in_file
+    from intrabench.models.grand_challenge import indices_in_file
 
     for axes in itertools.permutations(range(3)):
         for flips in itertools.product((-1, 1), repeat=3):

@@ -13,7 +13,7 @@ import pytest
 
 from intrabench.mask import Mask
 from intrabench.models.base import Request
-from intrabench.models.outside.npz_files import RoundFiles, known_steps, prompts_of
+from intrabench.models.npz import RoundFiles, known_steps, prompts_of
 from intrabench.prompts import Prompts, box3d
 from intrabench.turns import Turn
 from tests.conftest import GOLDEN

@@ -159,12 +159,17 @@ def test_cubic_stays_within_the_values_of_the_image() -> None:
 
 
 def test_smooth_is_the_transform_of_sam2() -> None:
-    from intrabench.models.networks.sam2 import prepare
+    import torch
+    from torch.nn import functional
+
+    from intrabench.models.networks.sam2 import normalised
 
     image = np.random.default_rng(0).integers(0, 256, (40, 1500)).astype(np.uint8)  # grows and shrinks
     resized = fit(image, "squash_smooth", 1024)[0] / 255
     mean, deviation = 0.456, 0.224  # of ImageNet's green
-    np.testing.assert_allclose((resized - mean) / deviation, prepare(image)[1], atol=1e-4)
+    pixels = torch.from_numpy(image).float()[None, None] / 255
+    square = functional.interpolate(pixels, (1024, 1024), mode="bilinear", align_corners=False, antialias=True)
+    np.testing.assert_allclose((resized - mean) / deviation, normalised(square[0])[1], atol=1e-4)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -12,7 +12,7 @@ from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request
 from intrabench.models.graph_cut import GraphCut
 from intrabench.models.grow_from_seeds import GrowFromSeeds
-from intrabench.models.parts.neighbourhood import Frame, Hints
+from intrabench.models.parts.neighbourhood import Hints
 from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
 from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
 from intrabench.turns import Turn
@@ -40,9 +40,10 @@ class TestSeeds:
     def seeds(self, *prompts: Prompts, shape: tuple[int, int, int] = (9, 9, 9), **parameters: Any) -> Any:
         model = GraphCut(seed_mm=0, **parameters)
         hints = Hints.of(Request("s", tuple(Turn(one) for one in prompts)))
-        box = hints.box(shape, (1.0, 1.0, 1.0), model.margin_mm, model.radius_mm)
-        assert box is not None
-        return box, model.seeds(Frame(box, shape, (1.0, 1.0, 1.0)), hints)
+        scan = Volume.from_canonical(np.zeros(shape, np.float32), (1.0, 1.0, 1.0))
+        frame = hints.frame(scan, model.margin_mm, model.radius_mm)
+        assert frame is not None
+        return frame.box, model.seeds(frame, hints)
 
     def test_outside_of_a_box_is_background_and_its_middle_is_target(self) -> None:
         _, seeds = self.seeds(box3d((2, 2, 2, 7, 7, 7)))

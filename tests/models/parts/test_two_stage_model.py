@@ -11,7 +11,7 @@ import numpy as np
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Model, Predictor, Request, Runtime, open_image
 from intrabench.models.box_fill import BoxFill
-from intrabench.models.parts.two_stage_model import begun
+from intrabench.models.parts.two_stage_model import two_stage_model
 from intrabench.models.random_walker import RandomWalker
 from intrabench.prompts import box3d, points
 from intrabench.turns import Click, Turn
@@ -48,7 +48,7 @@ class Noting(Predictor):
 
 def test_the_second_gets_the_mask_and_no_prompts_of_the_first_turn() -> None:
     second = Corrects()
-    model = begun([BoxFill(), second], "box_fill+corrects")
+    model = two_stage_model([BoxFill(), second], "box_fill+corrects")
     box, click = Turn(box3d((0, 0, 0, 1, 2, 2))), Turn(points([(1, 1, 1)]), (Click(),))
     with open_image(model, VOLUME) as image:
         (first,) = image.segment([Request("a", (box,))])
@@ -86,7 +86,7 @@ def test_a_correction_of_one_piece_leaves_the_others() -> None:
 
 
 def test_what_it_says_of_itself() -> None:
-    model = begun([BoxFill(), RandomWalker(beta=90)], "box_fill+random_walker:beta=90")
+    model = two_stage_model([BoxFill(), RandomWalker(beta=90)], "box_fill+random_walker:beta=90")
     assert model.short_spec == "box_fill+random_walker:beta=90"
     assert model.spec == f"{BoxFill().spec}+{RandomWalker(beta=90).spec}"
     assert model.abilities == RandomWalker().abilities
@@ -96,6 +96,6 @@ def test_what_it_says_of_itself() -> None:
 
 
 def test_both_share_the_memory() -> None:
-    model = begun([BoxFill(), RandomWalker()], "box_fill+random_walker")
+    model = two_stage_model([BoxFill(), RandomWalker()], "box_fill+random_walker")
     model.runtime = Runtime(memory_mb=101)
     assert [model.first.runtime.memory_mb, model.second.runtime.memory_mb] == [50, 50]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.models.parts.random_weights import random_state
+from intrabench.models.parts.random_weights import fill_randomly
 from intrabench.models.weights.registry import sha256_of_path
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
@@ -43,7 +43,9 @@ def test_random_weights_are_marked_in_every_row_of_every_model(say: Callable[...
 
 
 def test_a_file_brought_by_hand_is_marked_by_its_sha256(say: Callable[..., Said]) -> None:
-    torch.save(random_state(Net()), "mine.pth")
+    network = Net()
+    fill_randomly(network)
+    torch.save(network.state_dict(), "mine.pth")
     sha256 = sha256_of_path(Path("mine.pth"))
     said = say("run", "-m", "tiny", *WORDS, "--weights", "mine.pth")
     assert said.code == 0, said.err

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.davis.jf import batched, f_of_frames, j_of_frames, objects_in, outlines, tolerance_pixels
+from intrabench.davis.metrics import batched, f_of_frames, j_of_frames, objects_in, outlines, tolerance_pixels
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from tests.davis.golden import arrays, read

@@ -11,48 +11,110 @@ from __future__ import annotations
 import copy
 import importlib
 import inspect
+import io
+import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, foreign, in_words
-from intrabench.models.outside.isegm_package import NAME, Package
+from intrabench.identity.sources import hash_of
 
 PARTS = ("config", "state_dict")
 """What a checkpoint holds."""
 SHARED = ("original_image", "image_feats")
 """What a predictor knows of its image; the rest is its state."""
+NAME = "isegm"
+INFERENCE = Path(NAME, "inference", "utils.py")
+"""A file that all of these packages have."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What `get_predictor` is given. None: what the repository does by itself.
+def root_of(repo: Path) -> Path:
+    """The folder from which the package of a repository is imported: the repository itself, or a folder in it.
 
-    size: of the crops that it zooms in to: of the longer side, or ``(y, x)``. always: also for the first click. For the
-    others see `intrabench.models.isegm.Isegm`.
+    Raises:
+        IntraBenchError: there is none.
+    """
+    if not repo.is_dir():
+        raise IntraBenchError(f"isegm: repo={repo} is no folder; give the clone of a repository such as RITM")
+    found = [folder for folder in (repo, *sorted(repo.iterdir())) if (folder / INFERENCE).is_file()]
+    if not found:
+        raise IntraBenchError(
+            f"isegm: {repo} has no package isegm ({INFERENCE} is missing); give the clone of RITM, ClickSEG, "
+            "SimpleClick or another repository that was built on them"
+        )
+    return found[0].resolve()
+
+
+def code_of(root: Path) -> str:
+    """8 hex digits of the code of the package `isegm` as it stands; a commit would not know of local changes."""
+    files = sorted((root / NAME).rglob("*.py"))
+    return hash_of({file.relative_to(root).as_posix(): file.read_bytes() for file in files})
+
+
+class Package:
+    """The package in one folder, and all other modules that come from there.
+
+    RITM and those who built on it all call their package `isegm`, so that two of them never fit into one Python
+    process. Here each is imported from its own folder, and the name means it only while it works.
     """
 
-    mode: str = "NoBRS"
-    zoom: bool = True
-    size: int | tuple[int, int] | None = None
-    always: bool = False
-    flip: bool | None = None
-    infer_size: int | None = None
-    clicks_limit: int | None = None
-    cf_n: int | None = None
-    acf: bool = False
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._modules: dict[str, ModuleType] = {}
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Inside, `isegm` means this package, its random numbers are always the same, and what it prints is dropped.
+
+        So neither another repository nor the company of a request changes an answer. There are no gradients, either.
+        """
+        import torch
+
+        hidden = {name for name in sys.modules if name.partition(".")[0] == NAME} | sys.modules.keys() & self._modules
+        others = {name: sys.modules[name] for name in hidden}
+        for name in others:
+            del sys.modules[name]
+        known = set(sys.modules)
+        sys.modules.update(self._modules)
+        sys.path.insert(0, str(self.root))
+        states = random.getstate(), np.random.get_state()  # noqa: NPY002
+        cuda: Any = torch.cuda
+        gpus = [cuda.current_device()] if cuda.is_initialized() else []
+        try:
+            with torch.random.fork_rng(gpus), torch.no_grad(), redirect_stdout(io.StringIO()):
+                random.seed(0)
+                np.random.seed(0)  # noqa: NPY002
+                torch.manual_seed(0)
+                yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])  # noqa: NPY002
+            sys.path.remove(str(self.root))
+            self._modules.update({name: sys.modules.pop(name) for name in set(sys.modules) - known if self._ours(name)})
+            sys.modules.update(others)
+
+    def _ours(self, name: str) -> bool:
+        """Whether a module is the repository's own, and not one of an environment that lies in its folder."""
+        file = vars(sys.modules[name]).get("__file__") or ""
+        inside = file.startswith(f"{self.root}/") and "site-packages" not in Path(file).parts
+        return name.partition(".")[0] == NAME or inside
+
+
+OPTIONS = ("mode", "zoom", "zoom_first", "flip", "infer_size", "clicks_limit", "cf_n", "acf")
+"""The parameters of `intrabench.models.isegm.Isegm` that repositories with `get_predictor` know."""
 
 
 class Network:
-    """A network with its weights on a device, and how its repository asks it."""
+    """A network with weights on a device, and how its repository asks it. options: the model, which has `OPTIONS`."""
 
-    def __init__(self, package: Package, checkpoint: Path, options: Options, device: str) -> None:
+    def __init__(self, package: Package, checkpoint: Path, options: Any, device: str) -> None:
         """Unpickle a checkpoint and import the code that it names: both run whatever is in them.
 
         Raises:
@@ -129,11 +191,12 @@ class Network:
     @property
     def _zoom(self) -> dict[str, Any] | None:
         """The parameters of zooming in; by default those of the repository's own script."""
-        if not self._options.zoom:
+        if self._options.zoom == "none":
             return None
-        size = self._options.size or ((448, 448) if self._takes("eval_ritm") else 400)
-        always = {"skip_clicks": -1} if self._options.always or isinstance(size, tuple) else {}
-        return {"target_size": size} | always
+        sides = tuple(map(int, self._options.zoom.split("x"))) if self._options.zoom else ()
+        size = sides or ((448, 448) if self._takes("eval_ritm") else (400,))
+        always = {"skip_clicks": -1} if self._options.zoom_first or len(size) == 2 else {}
+        return {"target_size": size if len(size) == 2 else size[0]} | always
 
     def _takes(self, parameter: str) -> bool:
         """Whether networks are loaded with a parameter that only SimpleClick and its kin have."""
@@ -141,7 +204,7 @@ class Network:
 
     def _made(self) -> Any:
         predictor = self._make()
-        if self._options.cf_n is not None and not hasattr(predictor, "cascade_step"):
+        if self._options.cf_n and not hasattr(predictor, "cascade_step"):
             raise self._unknown("cf_n")
         return predictor
 
@@ -150,15 +213,15 @@ class Network:
         options, model = self._options, (self._net, self._stages) if self._stages else self._net
         make: Any = getattr(self._predictors, "get_predictor", None)
         if make is None:
-            if options != Options():
+            if any(getattr(options, name) != getattr(type(options), name) for name in OPTIONS):
                 raise self._unknown("mode, zoom, flip, infer_size, clicks_limit and cf_n")
             return lambda: self._predictors.BasePredictor(model)
-        given: dict[str, Any] = {"with_flip": options.flip, "infer_size": options.infer_size}
-        given = {name: value for name, value in given.items() if value is not None}
+        given: dict[str, Any] = {} if options.flip == "default" else {"with_flip": options.flip == "on"}
+        given |= {"infer_size": options.infer_size} if options.infer_size else {}
         if unknown := [name for name in given if name not in inspect.signature(make).parameters]:
             raise self._unknown(unknown[0])
-        params: dict[str, Any] = {} if options.clicks_limit is None else {"net_clicks_limit": options.clicks_limit}
-        if options.cf_n is not None:
+        params: dict[str, Any] = {"net_clicks_limit": options.clicks_limit} if options.clicks_limit else {}
+        if options.cf_n:
             params |= {"cascade_step": options.cf_n + 1, "cascade_adaptive": options.acf, "cascade_clicks": 1}
         return lambda: make(
             model, options.mode, self._device, zoom_in_params=self._zoom, predictor_params=params, **given
