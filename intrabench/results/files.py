@@ -14,8 +14,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.headers import most
 from intrabench.results.columns import add_readable
 from intrabench.results.damage import is_sound, out_of_range
-from intrabench.results.schema import UNWRITTEN, metric_columns
-from intrabench.results.upgrade import STATUS, UPGRADED, upgraded
+from intrabench.results.schema import metric_columns
 
 State = tuple[int, ...]
 """Which file it is, its bytes, and when it changed last."""
@@ -103,7 +102,7 @@ def halves(paths: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]]:
 def together(
     paths: Sequence[Path], schema: Mapping[str, Any], needed: Sequence[str] | None = None
 ) -> pl.DataFrame | None:
-    """The rows of parts with equal columns; None if one is damaged or from a version with fewer columns.
+    """The rows of parts with equal columns; None if one is damaged or has fewer columns.
 
     needed: of parts that were found sound before, only these columns and those of metrics are read.
     """
@@ -194,17 +193,12 @@ def _fitted(
 ) -> pl.LazyFrame:
     """The columns of `schema`, or those `needed`, and those of metrics, known here or not, that can be read.
 
-    Columns that older versions did not write are null, or `UNWRITTEN`; all versions wrote `session`.
+    Columns that a part lacks are null; all parts have `session`.
     """
     known, metrics = {*frame.collect_schema().names(), "session"}, list[str]()
     add_readable(metrics, _others(frame, schema) if others is None else others)
-    if "contract" in schema and "contract" not in known:
-        frame, known = upgraded(frame), known | UPGRADED.keys()
-    if {"status", "target"} <= known:
-        frame = frame.with_columns(status=STATUS)
     kinds = dict(schema) if needed is None else {name: schema[name] for name in needed}
     columns = {name: pl.col(name).cast(kind) if name in known else pl.lit(None, kind) for name, kind in kinds.items()}
-    columns |= {name: columns[name].fill_null(value) for name, value in UNWRITTEN.items() if name in columns}
     return frame.select(*(column.alias(name) for name, column in columns.items()), *metrics)
 
 

@@ -46,7 +46,7 @@ def _index(dataset: Dataset, case: str, folder: Path) -> CaseIndex | None:
     now, named = _state(files), {_place(path) for path in files}
     # a missing source file (a drive that is not mounted) does not invalidate a complete case
     same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
-    if not same or (found.version or dataset.version) != version_of(dataset):
+    if not same or found.version != version_of(dataset):
         return None
     return replace(found, modality=dataset.card.modality or found.modality)
 

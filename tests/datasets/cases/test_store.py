@@ -261,7 +261,6 @@ def test_grid_of_the_index(tmp_path: Path) -> None:
 
 
 def test_cases_stored_without_a_modality_have_that_of_the_card(data: Path) -> None:
-    """As by earlier versions of IntraBench."""
     dataset = Phantom(shape=(16, 32, 32))
     store.prepare(dataset, "case-1")
     (path,) = data.glob("cases/*/*/case.json")
