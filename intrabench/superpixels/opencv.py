@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -68,11 +67,8 @@ class Lsc(SliceSuperpixels):
 
     def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Labels."""
-        with _one_thread():
-            found = _contributed().createSuperpixelLSC(_lab(image), _edge(image, segments), self.ratio)
-            found.iterate(self.iterations)
-            _join_small(found, image, segments)
-        return found.getLabels()
+        make = _contributed().createSuperpixelLSC
+        return _clustered(lambda lab, edge: make(lab, edge, self.ratio), image, segments, self.iterations)
 
 
 @dataclass(frozen=True)
@@ -91,30 +87,28 @@ class Mslic(SliceSuperpixels):
 
     def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
         """Labels."""
-        with _one_thread():
-            found = _contributed().createSuperpixelSLIC(_lab(image), MSLIC, _edge(image, segments), self.ruler)
-            found.iterate(self.iterations)
-            _join_small(found, image, segments)
-        return found.getLabels()
+        make = _contributed().createSuperpixelSLIC
+        return _clustered(lambda lab, edge: make(lab, MSLIC, edge, self.ruler), image, segments, self.iterations)
 
 
-def _join_small(found: Any, image: Floats32, segments: int) -> None:
-    """Let small pieces join neighbours."""
-    if _edge(image, segments) >= LEAST_EDGE:
-        found.enforceLabelConnectivity(SMALLEST)
+def _clustered(make: Callable[[Any, int], Any], image: Floats32, segments: int, iterations: int) -> NDArray[Any]:
+    """Labels of a k-means of OpenCV, of one thread: several add up in any order, and LSC then differs each time.
 
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Several threads add up in any order, and LSC then gives other superpixels each time."""
+    make: from Lab colours and the edge of a square that is an even share of the image, in pixels.
+    """
     import cv2
 
+    edge = max(2, round(float(np.sqrt(image.shape[0] * image.shape[1] / segments))))
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
-        yield
+        found = make(_lab(image), edge)
+        found.iterate(iterations)
+        if edge >= LEAST_EDGE:
+            found.enforceLabelConnectivity(SMALLEST)
     finally:
         cv2.setNumThreads(threads)
+    return found.getLabels()
 
 
 def _contributed() -> Any:
@@ -126,11 +120,6 @@ def _contributed() -> Any:
             "then pip install --force-reinstall opencv-contrib-python-headless"
         )
     return cv2.ximgproc
-
-
-def _edge(image: Floats32, segments: int) -> int:
-    """The edge of a square that is an even share of the image, in pixels."""
-    return max(2, round(float(np.sqrt(image.shape[0] * image.shape[1] / segments))))
 
 
 def _bytes(image: Floats32) -> NDArray[np.uint8]:
