@@ -1,0 +1,207 @@
+"""Sets of natural images: one archive with a folder of pictures and a folder of masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from intrabench.datasets.base import Dataset, DatasetCard, Files, published_names
+from intrabench.datasets.convert.photo import Coding, photo_case
+from intrabench.datasets.convert.photo_pairs import paired
+from intrabench.errors import IntraBenchError
+from intrabench.fetch.remote import RemoteFile
+from intrabench.target import Target
+from intrabench.volume import Volume
+
+FBRS = "https://github.com/saic-vul/fbrs_interactive_segmentation/releases/download/v1.0"
+"""First publication of the archives that are commonly used to evaluate interactive segmentation."""
+
+PAGE = "https://github.com/emb-ai/rclicks"
+UNPINNED = "no checksum of the archive is published; compare the files before you compare results with others"
+
+
+@dataclass(frozen=True)
+class PhotoSet(Dataset):
+    """A case is a picture, called by its file name without suffix; `card.cases` is the number of pictures.
+
+    images, masks: names of the folders, at any depth of the archive. longest: the longest allowed side in pixels;
+    larger pictures and masks are reduced.
+    """
+
+    source: ClassVar[RemoteFile]
+    images: ClassVar[str]
+    masks: ClassVar[str]
+    coding: ClassVar[Coding]
+    longest: ClassVar[int | None] = None
+
+    def sources(self) -> tuple[RemoteFile, ...]:
+        """The archive."""
+        return (self.source,)
+
+    def cases(self) -> tuple[str, ...]:
+        """The names of the pictures, sorted; unknown until the archive is downloaded."""
+        return tuple(self._pairs(published_names(self, self.source)))
+
+    def load(self, case: str, files: Files) -> tuple[Volume, list[Target]]:
+        """The picture and the objects in its mask."""
+        image, mask = files.take(self.source, *self._pairs(files.names(self.source))[case])
+        return photo_case(case, image, mask, self.coding, longest=self.longest)
+
+    def _pairs(self, members: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Picture and mask of each case in the archive; refuses another number than was published."""
+        images, masks = (
+            [member for member in members if PurePosixPath(member).parent.name == folder]
+            for folder in (self.images, self.masks)
+        )
+        try:
+            pairs = paired(images, masks)
+            if len(pairs) != self.card.cases:
+                raise ValueError(f"it has {len(pairs)} pictures in {self.images}, expected {self.card.cases}")
+        except ValueError as error:
+            raise IntraBenchError(
+                f"{self.source.filename} is not the published archive ({error}); delete it from the downloads "
+                f"folder and run `intrabench data get {self.name}` again"
+            ) from error
+        return pairs
+
+
+@dataclass(frozen=True)
+class Berkeley(PhotoSet):
+    """100 objects in 96 photographs (7 MB)."""
+
+    name = "berkeley"
+    version = "1"
+    card = DatasetCard(
+        title="Berkeley: 100 objects in 96 photographs of the Berkeley Segmentation Dataset",
+        modality="natural RGB",
+        licence="non-commercial research and educational purposes (Berkeley Segmentation Dataset)",
+        citation="K. McGuinness, N. E. O'Connor, Pattern Recognition 43(2), 434 (2010); D. Martin et al., ICCV 2001",
+        homepage="https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/bsds",
+        labels="objects drawn by hand for a study of interactive segmentation",
+        instances="one object; a photograph with two objects is two cases",
+        cases=100,
+        targets=100,
+        part_of=("bsds",),
+        caveats=(UNPINNED,),
+    )
+    source = RemoteFile(
+        "Berkeley.zip", (f"{FBRS}/Berkeley.zip", "gdrive:1yStolKW8AnS5rYm3VhgnID_XReNCXbEJ"), page=PAGE, about_mb=7
+    )
+    images, masks, coding = "images", "masks", "channel0"
+
+    def patient(self, case: str) -> str:
+        """The photograph; the archive calls copies for further objects ``189011a``, ``189011b``."""
+        return case.rstrip("ab")
+
+
+@dataclass(frozen=True)
+class CocoMVal(PhotoSet):
+    """One object in each of 800 photographs of COCO (127 MB)."""
+
+    name = "coco_mval"
+    version = "1"
+    card = DatasetCard(
+        title="COCO-MVal: 800 photographs of COCO, one object each",
+        modality="natural RGB",
+        licence="annotations CC-BY-4.0; the photographs are under the terms of Flickr",
+        citation=(
+            "T.-Y. Lin et al., Microsoft COCO, ECCV 2014, doi:10.1007/978-3-319-10602-1_48; "
+            "archive of K. Sofiiuk et al., f-BRS, CVPR 2020, arXiv:2001.10331"
+        ),
+        homepage="https://cocodataset.org",
+        labels="polygons of COCO's annotators, coarser than the border of the object",
+        instances="the one object of a photograph",
+        cases=800,
+        targets=800,
+        part_of=("coco",),
+        caveats=("models trained on COCO or LVIS may have seen the photographs", UNPINNED),
+    )
+    source = RemoteFile(
+        "COCO_MVal.zip", (f"{FBRS}/COCO_MVal.zip", "gdrive:1oz1VT8YqykQFfx_Vtp_wtYFGz5mYBOnp"), page=PAGE, about_mb=127
+    )
+    images, masks, coding = "img", "gt", "any"
+
+
+@dataclass(frozen=True)
+class Davis345(PhotoSet):
+    """One object in each of 345 frames of videos (43 MB)."""
+
+    name = "davis345"
+    version = "1"
+    card = DatasetCard(
+        title="DAVIS: 345 frames of videos, one object each",
+        modality="natural RGB",
+        licence="not stated with the archive; see the terms of DAVIS",
+        citation="F. Perazzi et al., CVPR 2016",
+        homepage="https://davischallenge.org",
+        labels="masks drawn by hand for DAVIS",
+        instances="all annotated objects of a frame together, as one",
+        cases=345,
+        targets=345,
+        part_of=("davis",),
+        caveats=(
+            "frames of one video are similar, but the archive does not say which belong together; each counts as "
+            "independent, so intervals are too narrow",
+            "other archives with 345 frames exist; their masks and results differ",
+            UNPINNED,
+        ),
+    )
+    source = RemoteFile(
+        "DAVIS.zip", (f"{FBRS}/DAVIS.zip", "gdrive:1DhwMOqbwH4tcIrVfqtSczdofjdHHnMCJ"), page=PAGE, about_mb=43
+    )
+    images, masks, coding = "img", "gt", "any"
+
+
+@dataclass(frozen=True)
+class GrabCut(PhotoSet):
+    """One object in each of 50 photographs (11 MB)."""
+
+    name = "grabcut"
+    version = "1"
+    card = DatasetCard(
+        title="GrabCut: 50 photographs, one object each",
+        modality="natural RGB",
+        licence="not stated (Microsoft Research Cambridge)",
+        citation='C. Rother, V. Kolmogorov, A. Blake, "GrabCut", ACM Transactions on Graphics 23(3), 309 (2004)',
+        homepage=PAGE,
+        labels="masks drawn by hand, with a band along the border that no metric counts",
+        instances="the one object of a photograph",
+        cases=50,
+        targets=50,
+        part_of=("grabcut",),
+        caveats=("only a few photographs, most with one large object", UNPINNED),
+    )
+    source = RemoteFile(
+        "GrabCut.zip", (f"{FBRS}/GrabCut.zip", "gdrive:1tU17eJaevYd5PQAwzEK6oG1N9eBJORC4"), page=PAGE, about_mb=11
+    )
+    images, masks, coding = "data_GT", "boundary_GT", "channel0"
+
+
+@dataclass(frozen=True)
+class Tetris(PhotoSet):
+    """2531 objects in 2000 large photographs, downscaled to 2048 pixels (6.3 GB)."""
+
+    name = "tetris"
+    version = "1"
+    card = DatasetCard(
+        title="TETRIS: 2531 objects in 2000 large photographs",
+        modality="natural RGB",
+        licence="not stated",
+        citation="A. Moskalenko et al., TETRIS, AAAI 2024, arXiv:2402.06132",
+        homepage=PAGE,
+        labels="masks drawn by hand",
+        instances="one object, numbered by its colour in the mask: red + 256 green + 65536 blue",
+        cases=2000,
+        targets=2531,
+        part_of=("tetris",),
+        caveats=(
+            "photographs and masks with a side longer than 2048 pixels are downscaled, as in RClicks",
+            "the archive is 6.3 GB large",
+            UNPINNED,
+        ),
+    )
+    source = RemoteFile("TETRIS.zip", ("gdrive:1iJgohY1XBSnY-kRUoaRZJlu0HZbyHcyK",), page=PAGE, about_mb=6300)
+    images, masks, coding = "images", "masks", "packed"
+    longest = 2048
