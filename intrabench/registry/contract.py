@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 from intrabench.errors import IntraBenchError
 from intrabench.specs.specs import nearest
+from intrabench.specs.values import is_a
 
 Room = Literal["models", "prompters", "datasets", "metrics", "clickability", "superpixels"]
 
@@ -204,25 +205,27 @@ def _version(value: Any) -> Iterator[str]:
         yield f'has version = {_short(value)}, expected text; write version = "1"'
 
 
-def _text(name: str) -> Callable[[Any], Iterator[str]]:
+def _value(name: str, fits: Callable[[Any], bool], remedy: str) -> Callable[[Any], Iterator[str]]:
+    """A check of the attribute `name`; remedy: the end of the sentence about a value that does not fit."""
+
     def check(value: Any) -> Iterator[str]:
-        if not isinstance(value, str):
-            yield f'has {name} = {_short(value)}, expected text; write {name} = "..."'
+        if not fits(value):
+            yield f"has {name} = {_short(value)}{remedy}"
 
     return check
+
+
+def _switch(name: str, meaning: str) -> Callable[[Any], Iterator[str]]:
+    return _value(name, lambda value: isinstance(value, bool), f"; write {name} = True if {meaning}, else False")
+
+
+def _text(name: str) -> Callable[[Any], Iterator[str]]:
+    return _value(name, lambda value: isinstance(value, str), f', expected text; write {name} = "..."')
 
 
 def _texts(name: str) -> Callable[[Any], Iterator[str]]:
-    def check(value: Any) -> Iterator[str]:
-        if not isinstance(value, tuple) or not all(isinstance(one, str) for one in value):
-            yield f'has {name} = {_short(value)}, expected a tuple of texts; write {name} = ("...",)'
-
-    return check
-
-
-def _dims(value: Any) -> Iterator[str]:
-    if value not in (2, 3) or isinstance(value, bool):
-        yield f"has dims = {_short(value)}; write dims = 2 for a model of slices, or dims = 3 for a model of volumes"
+    remedy = f', expected a tuple of texts; write {name} = ("...",)'
+    return _value(name, lambda value: isinstance(value, tuple) and is_a(tuple[str, ...], value), remedy)
 
 
 def _accepts(value: Any) -> Iterator[str]:
@@ -239,31 +242,6 @@ def _accepts(value: Any) -> Iterator[str]:
             yield f"accepts {kind!r}{nearest(str(kind), kinds)}; {write}"
 
 
-def _derived(value: Any) -> Iterator[str]:
-    if value not in ("none", "all"):
-        yield f'has derived = {_short(value)}; write derived = "none" or "all", the derived prompts that it gets'
-
-
-def _feeds_back(value: Any) -> Iterator[str]:
-    if not isinstance(value, bool):
-        yield f"has feeds_back = {_short(value)}; write feeds_back = True if it takes its own last answer, else False"
-
-
-def _unprompted(value: Any) -> Iterator[str]:
-    if not isinstance(value, bool):
-        yield f"has unprompted = {_short(value)}; write unprompted = True if it needs no prompts, else False"
-
-
-def _encodes(value: Any) -> Iterator[str]:
-    if not isinstance(value, bool):
-        yield f"has encodes = {_short(value)}; write encodes = True if opening an image costs much, else False"
-
-
-def _threads(value: Any) -> Iterator[str]:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        yield f"has threads = {_short(value)}, expected a whole number; write threads = 1, or more cores"
-
-
 def _card(value: Any) -> Iterator[str]:
     from intrabench.datasets.base import DatasetCard
 
@@ -271,13 +249,6 @@ def _card(value: Any) -> Iterator[str]:
         yield 'has no card; write card = DatasetCard("Title", "CT", ...)'
     elif not isinstance(value, DatasetCard):
         yield f'has card = {_short(value)}, expected a DatasetCard; write card = DatasetCard("Title", "CT", ...)'
-
-
-def _best(value: Any) -> Iterator[str]:
-    from intrabench.metrics.base import Best
-
-    if value not in get_args(Best):
-        yield f'has best = {_short(value)}; write best = "high", "low" or "zero", the values that are best'
 
 
 def _needs(value: Any) -> Iterator[str]:
@@ -319,15 +290,31 @@ def _wrong_bounds(cls: type[Any]) -> Iterator[str]:
 
 _ATTRIBUTES: dict[str, Callable[[Any], Iterator[str]]] = {
     "version": _version,
-    "dims": _dims,
+    "dims": _value(
+        "dims",
+        lambda value: value in (2, 3) and not isinstance(value, bool),
+        "; write dims = 2 for a model of slices, or dims = 3 for a model of volumes",
+    ),
     "accepts": _accepts,
-    "derived": _derived,
-    "feeds_back": _feeds_back,
-    "unprompted": _unprompted,
-    "threads": _threads,
-    "encodes": _encodes,
+    "derived": _value(
+        "derived",
+        lambda value: value in ("none", "all"),
+        '; write derived = "none" or "all", the derived prompts that it gets',
+    ),
+    "feeds_back": _switch("feeds_back", "it takes its own last answer"),
+    "unprompted": _switch("unprompted", "it needs no prompts"),
+    "threads": _value(
+        "threads",
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+        ", expected a whole number; write threads = 1, or more cores",
+    ),
+    "encodes": _switch("encodes", "opening an image costs much"),
     "card": _card,
-    "best": _best,
+    "best": _value(
+        "best",
+        lambda value: value in ("high", "low", "zero"),
+        '; write best = "high", "low" or "zero", the values that are best',
+    ),
     "needs": _needs,
     **{name: _text(name) for name in ("title", "unit", "default_column", "covers")},
     **{name: _texts(name) for name in ("requires", "devices", "dtypes")},
