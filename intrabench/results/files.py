@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -16,6 +16,7 @@ from intrabench.results.columns import add_readable
 from intrabench.results.damage import is_sound, out_of_range
 from intrabench.results.schema import metric_columns
 
+T = TypeVar("T")
 State = tuple[int, ...]
 """Which file it is, its bytes, and when it changed last."""
 
@@ -51,7 +52,9 @@ def read_parts(
     wanted = pl.lit(True) if sessions is None else pl.col("session").is_in(list(sessions))
     frames, others = [pl.DataFrame(schema=dict(schema)).select(kept)], list[str]()
     for some in several_at_once(paths):
-        for frame in _readable(some, schema, columns):
+        for _, frame in halved(some, lambda part: together(part, schema, columns)):
+            if frame is None:
+                continue
             found = metric_columns(frame) if metrics else []
             add_readable(others, found)
             frames.append(frame.filter(wanted).select(*kept, *(name for name in found if name in others)))
@@ -71,7 +74,8 @@ def damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
     """The parts that cannot be read."""
     known = _sound.get(tuple(schema), {})
     unknown = [path for path in paths if _state(path) not in known]
-    return [path for some in several_at_once(unknown) for path in _unsound(some, schema)]
+    tried = [one for some in several_at_once(unknown) for one in halved(some, lambda part: together(part, schema))]
+    return [path for paths, frame in tried if frame is None for path in paths]
 
 
 def why(path: Path, schema: Mapping[str, Any]) -> str:
@@ -93,10 +97,20 @@ def several_at_once(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
         yield some
 
 
-def halves(paths: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]]:
-    """The first and the other paths, to find in few steps which of them is damaged."""
-    half = len(paths) // 2
-    return paths[:half], paths[half:]
+def halved(
+    paths: Sequence[Path], read: Callable[[Sequence[Path]], T | None]
+) -> Iterator[tuple[Sequence[Path], T | None]]:
+    """What `read` makes of paths together; where that is None, of each half, down to single paths.
+
+    So in few steps it is known which of them is damaged.
+    """
+    found = read(paths)
+    if found is not None or len(paths) < 2:
+        yield paths, found
+    else:
+        half = len(paths) // 2
+        for some in (paths[:half], paths[half:]):
+            yield from halved(some, read)
 
 
 def together(
@@ -135,21 +149,6 @@ def stored_and_seen(paths: Sequence[Path], schema: Mapping[str, Any]) -> tuple[p
     except UNREADABLE:
         return None
     return None if stored is None or seen is None or not is_sound(seen) else (stored, seen)
-
-
-def _readable(paths: Sequence[Path], schema: Mapping[str, Any], needed: Sequence[str] | None) -> list[pl.DataFrame]:
-    """The rows of the parts that can be read; if not all can be read together, each half is tried alone."""
-    found = together(paths, schema, needed)
-    if found is not None or len(paths) < 2:
-        return [] if found is None else [found]
-    return [frame for some in halves(paths) for frame in _readable(some, schema, needed)]
-
-
-def _unsound(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
-    sound = together(paths, schema) is not None
-    if sound or len(paths) < 2:
-        return [] if sound else [*paths]
-    return [path for some in halves(paths) for path in _unsound(some, schema)]
 
 
 def _state(path: Path) -> State | None:
