@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -19,7 +19,18 @@ FBRS = "https://github.com/saic-vul/fbrs_interactive_segmentation/releases/downl
 """First publication of the archives that are commonly used to evaluate interactive segmentation."""
 
 PAGE = "https://github.com/emb-ai/rclicks"
-UNPINNED = "no checksum of the archive is published; compare the files before you compare results with others"
+CARD = DatasetCard(
+    title="",
+    modality="natural RGB",
+    homepage=PAGE,
+    caveats=("no checksum of the archive is published; compare the files before you compare results with others",),
+)
+"""What the cards of all have in common."""
+
+
+def _archive(name: str, drive_id: str, about_mb: float) -> RemoteFile:
+    places = f"{FBRS}/{name}.zip", f"gdrive:{drive_id}"
+    return RemoteFile(f"{name}.zip", places, page=PAGE, about_mb=about_mb)
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,7 @@ class PhotoSet(Dataset):
     larger pictures and masks are reduced.
     """
 
+    version = "1"
     source: ClassVar[RemoteFile]
     images: ClassVar[str]
     masks: ClassVar[str]
@@ -72,10 +84,9 @@ class Berkeley(PhotoSet):
     """100 objects in 96 photographs (7 MB)."""
 
     name = "berkeley"
-    version = "1"
-    card = DatasetCard(
+    card = replace(
+        CARD,
         title="Berkeley: 100 objects in 96 photographs of the Berkeley Segmentation Dataset",
-        modality="natural RGB",
         licence="non-commercial research and educational purposes (Berkeley Segmentation Dataset)",
         citation="K. McGuinness, N. E. O'Connor, Pattern Recognition 43(2), 434 (2010); D. Martin et al., ICCV 2001",
         homepage="https://www2.eecs.berkeley.edu/Research/Projects/CS/vision/bsds",
@@ -84,11 +95,8 @@ class Berkeley(PhotoSet):
         cases=100,
         targets=100,
         part_of=("bsds",),
-        caveats=(UNPINNED,),
     )
-    source = RemoteFile(
-        "Berkeley.zip", (f"{FBRS}/Berkeley.zip", "gdrive:1yStolKW8AnS5rYm3VhgnID_XReNCXbEJ"), page=PAGE, about_mb=7
-    )
+    source = _archive("Berkeley", "1yStolKW8AnS5rYm3VhgnID_XReNCXbEJ", 7)
     images, masks, coding = "images", "masks", "channel0"
 
     def patient(self, case: str) -> str:
@@ -101,10 +109,9 @@ class CocoMVal(PhotoSet):
     """One object in each of 800 photographs of COCO (127 MB)."""
 
     name = "coco_mval"
-    version = "1"
-    card = DatasetCard(
+    card = replace(
+        CARD,
         title="COCO-MVal: 800 photographs of COCO, one object each",
-        modality="natural RGB",
         licence="annotations CC-BY-4.0; the photographs are under the terms of Flickr",
         citation=(
             "T.-Y. Lin et al., Microsoft COCO, ECCV 2014, doi:10.1007/978-3-319-10602-1_48; "
@@ -116,11 +123,9 @@ class CocoMVal(PhotoSet):
         cases=800,
         targets=800,
         part_of=("coco",),
-        caveats=("models trained on COCO or LVIS may have seen the photographs", UNPINNED),
+        caveats=("models trained on COCO or LVIS may have seen the photographs", *CARD.caveats),
     )
-    source = RemoteFile(
-        "COCO_MVal.zip", (f"{FBRS}/COCO_MVal.zip", "gdrive:1oz1VT8YqykQFfx_Vtp_wtYFGz5mYBOnp"), page=PAGE, about_mb=127
-    )
+    source = _archive("COCO_MVal", "1oz1VT8YqykQFfx_Vtp_wtYFGz5mYBOnp", 127)
     images, masks, coding = "img", "gt", "any"
 
 
@@ -129,10 +134,9 @@ class Davis345(PhotoSet):
     """One object in each of 345 frames of videos (43 MB)."""
 
     name = "davis345"
-    version = "1"
-    card = DatasetCard(
+    card = replace(
+        CARD,
         title="DAVIS: 345 frames of videos, one object each",
-        modality="natural RGB",
         licence="not stated with the archive; see the terms of DAVIS",
         citation="F. Perazzi et al., CVPR 2016",
         homepage="https://davischallenge.org",
@@ -145,12 +149,10 @@ class Davis345(PhotoSet):
             "frames of one video are similar, but the archive does not say which belong together; each counts as "
             "independent, so intervals are too narrow",
             "other archives with 345 frames exist; their masks and results differ",
-            UNPINNED,
+            *CARD.caveats,
         ),
     )
-    source = RemoteFile(
-        "DAVIS.zip", (f"{FBRS}/DAVIS.zip", "gdrive:1DhwMOqbwH4tcIrVfqtSczdofjdHHnMCJ"), page=PAGE, about_mb=43
-    )
+    source = _archive("DAVIS", "1DhwMOqbwH4tcIrVfqtSczdofjdHHnMCJ", 43)
     images, masks, coding = "img", "gt", "any"
 
 
@@ -159,23 +161,19 @@ class GrabCut(PhotoSet):
     """One object in each of 50 photographs (11 MB)."""
 
     name = "grabcut"
-    version = "1"
-    card = DatasetCard(
+    card = replace(
+        CARD,
         title="GrabCut: 50 photographs, one object each",
-        modality="natural RGB",
         licence="not stated (Microsoft Research Cambridge)",
         citation='C. Rother, V. Kolmogorov, A. Blake, "GrabCut", ACM Transactions on Graphics 23(3), 309 (2004)',
-        homepage=PAGE,
         labels="masks drawn by hand, with a band along the border that no metric counts",
         instances="the one object of a photograph",
         cases=50,
         targets=50,
         part_of=("grabcut",),
-        caveats=("only a few photographs, most with one large object", UNPINNED),
+        caveats=("only a few photographs, most with one large object", *CARD.caveats),
     )
-    source = RemoteFile(
-        "GrabCut.zip", (f"{FBRS}/GrabCut.zip", "gdrive:1tU17eJaevYd5PQAwzEK6oG1N9eBJORC4"), page=PAGE, about_mb=11
-    )
+    source = _archive("GrabCut", "1tU17eJaevYd5PQAwzEK6oG1N9eBJORC4", 11)
     images, masks, coding = "data_GT", "boundary_GT", "channel0"
 
 
@@ -184,13 +182,11 @@ class Tetris(PhotoSet):
     """2531 objects in 2000 large photographs, downscaled to 2048 pixels (6.3 GB)."""
 
     name = "tetris"
-    version = "1"
-    card = DatasetCard(
+    card = replace(
+        CARD,
         title="TETRIS: 2531 objects in 2000 large photographs",
-        modality="natural RGB",
         licence="not stated",
         citation="A. Moskalenko et al., TETRIS, AAAI 2024, arXiv:2402.06132",
-        homepage=PAGE,
         labels="masks drawn by hand",
         instances="one object, numbered by its colour in the mask: red + 256 green + 65536 blue",
         cases=2000,
@@ -199,7 +195,7 @@ class Tetris(PhotoSet):
         caveats=(
             "photographs and masks with a side longer than 2048 pixels are downscaled, as in RClicks",
             "the archive is 6.3 GB large",
-            UNPINNED,
+            *CARD.caveats,
         ),
     )
     source = RemoteFile("TETRIS.zip", ("gdrive:1iJgohY1XBSnY-kRUoaRZJlu0HZbyHcyK",), page=PAGE, about_mb=6300)

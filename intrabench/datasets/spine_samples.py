@@ -38,6 +38,7 @@ CARD = DatasetCard(
 class SpineSample(Dataset):
     """One small crop; an instance is numbered by its value in the label map."""
 
+    version = "1"
     case: ClassVar[str]
     image: ClassVar[str]
     instances: ClassVar[str]
@@ -64,7 +65,6 @@ class SpineCT(SpineSample):
     """Three vertebrae in a small real CT (9 MB, from the TPTBox package)."""
 
     name = "spine_ct"
-    version = "1"
     card = replace(
         CARD,
         title="TPTBox sample CT: three vertebrae, 73 x 47 x 73 voxels of 1.5 mm",
@@ -91,7 +91,6 @@ class SpineMR(SpineSample):
     """Three vertebrae and two discs in a small real T2-weighted MR (9 MB, from the TPTBox package)."""
 
     name = "spine_mr"
-    version = "1"
     card = replace(
         CARD,
         title="TPTBox sample MR: three vertebrae and two discs, 68 x 52 x 67 voxels of 1.5 mm",

@@ -43,6 +43,7 @@ CARD = DatasetCard(
 class TumourSample(Dataset):
     """Scans whose label map is 1 inside tumours."""
 
+    version = "1"
     scans: ClassVar[tuple[str, ...]]
 
     def cases(self) -> tuple[str, ...]:
@@ -67,7 +68,6 @@ class BrainTumour(TumourSample):
     """Three tumours in two real brain MRs (34 MB, from the pyradiomics package)."""
 
     name = "brain_tumour"
-    version = "1"
     card = replace(
         CARD,
         title="pyradiomics samples brain1 (two tumours) and brain2 (one), 256 x 256 pixels, slices of 6.5 mm",
@@ -88,7 +88,6 @@ class LungTumour(TumourSample):
     """One tumour in each of two real chest CTs (34 MB, from the pyradiomics package)."""
 
     name = "lung_tumour"
-    version = "1"
     card = replace(
         CARD,
         title="pyradiomics samples lung1 and lung2: one tumour each, 512 x 512 pixels, slices of 5 mm",
