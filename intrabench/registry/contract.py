@@ -34,7 +34,11 @@ BASES: dict[Room, tuple[str, ...]] = {
 KINDS = {"Refinement": "refinement", "Modifier": "modifier", "PartitionMetric": "metric of superpixels"}
 """What classes with these bases are called, where a room has several kinds of classes."""
 
-DECORATORS = {"partition_metric": "PartitionMetric"}
+DECORATORS = {
+    "partition_metric": "PartitionMetric",
+    "superpixels": "Superpixels",
+    "slice_superpixels": "SliceSuperpixels",
+}
 """Decorators that make a class of a function, whose name is their first argument, and the base of that class."""
 
 FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", "SliceSuperpixels"}
@@ -369,7 +373,7 @@ def name_and_kind(node: ast.stmt) -> tuple[str, str] | None:
     for one in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
         match one:
             case ast.Call(ast.Name(decorator), [ast.Constant(str(name)), *_]) if decorator in DECORATORS:
-                return name, KINDS[DECORATORS[decorator]]
+                return name, KINDS.get(DECORATORS[decorator], "")
     return None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats32
 from intrabench.specs.values import Iterations, Positive
-from intrabench.superpixels.base import SliceSuperpixels
+from intrabench.superpixels.base import slice_superpixels
 
 MSLIC = 102
 """OpenCV's number for it."""
@@ -23,72 +22,47 @@ LEAST_EDGE = 6
 """Pixels. Of smaller superpixels OpenCV would join nearly all."""
 
 
-@dataclass(frozen=True)
-class Seeds(SliceSuperpixels):
+@slice_superpixels("seeds", "cv2")
+def seeds(
+    image: Floats32,
+    segments: int,
+    levels: Iterations = 4,
+    prior: Annotated[int, Interval(ge=0, le=5)] = 2,
+    bins: Annotated[int, Interval(ge=1, le=100)] = 5,
+    iterations: Iterations = 10,
+) -> NDArray[Any]:
     """SEEDS (Van den Bergh et al., ECCV 2012): blocks exchange pixels at their boundaries (OpenCV).
 
     levels: of blocks within blocks, at most; the image must be large enough for them. prior: from 0 to 5, how smooth
     boundaries are. bins: of the histograms of colour. iterations: of exchanging pixels.
     """
-
-    name = "seeds"
-    extra = "superpixels"
-    requires = ("cv2",)
-
-    levels: Iterations = 4
-    prior: Annotated[int, Interval(ge=0, le=5)] = 2
-    bins: Annotated[int, Interval(ge=1, le=100)] = 5
-    iterations: Iterations = 10
-
-    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
-        """Labels."""
-        height, width, channels = image.shape
-        most = int(np.log2(max(2.0, np.sqrt(height * width / segments))))  # a block of the lowest level has 2 pixels
-        levels = min(self.levels, max(1, most))
-        make = _contributed().createSuperpixelSEEDS
-        seeds = make(width, height, channels, segments, levels, self.prior, self.bins)
-        seeds.iterate(_bytes(image), self.iterations)
-        return seeds.getLabels()
+    height, width, channels = image.shape
+    most = int(np.log2(max(2.0, np.sqrt(height * width / segments))))  # a block of the lowest level has 2 pixels
+    levels = min(levels, max(1, most))
+    make = _contributed().createSuperpixelSEEDS
+    seeds = make(width, height, channels, segments, levels, prior, bins)
+    seeds.iterate(_bytes(image), iterations)
+    return seeds.getLabels()
 
 
-@dataclass(frozen=True)
-class Lsc(SliceSuperpixels):
+@slice_superpixels("lsc", "cv2")
+def lsc(image: Floats32, segments: int, ratio: Positive = 0.075, iterations: Iterations = 10) -> NDArray[Any]:
     """Linear spectral clustering (Li and Chen, CVPR 2015) of OpenCV.
 
     ratio: how much place counts beside colour. iterations: of k-means.
     """
-
-    name = "lsc"
-    extra = "superpixels"
-    requires = ("cv2",)
-
-    ratio: Positive = 0.075
-    iterations: Iterations = 10
-
-    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
-        """Labels."""
-        make = _contributed().createSuperpixelLSC
-        return _clustered(lambda lab, edge: make(lab, edge, self.ratio), image, segments, self.iterations)
+    make = _contributed().createSuperpixelLSC
+    return _clustered(lambda lab, edge: make(lab, edge, ratio), image, segments, iterations)
 
 
-@dataclass(frozen=True)
-class Mslic(SliceSuperpixels):
+@slice_superpixels("mslic", "cv2")
+def mslic(image: Floats32, segments: int, ruler: Positive = 10.0, iterations: Iterations = 10) -> NDArray[Any]:
     """Manifold SLIC (Liu et al., CVPR 2016): superpixels are smaller where there is more to see (OpenCV).
 
     ruler: how much place counts beside colour. iterations: of k-means.
     """
-
-    name = "mslic"
-    extra = "superpixels"
-    requires = ("cv2",)
-
-    ruler: Positive = 10.0
-    iterations: Iterations = 10
-
-    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
-        """Labels."""
-        make = _contributed().createSuperpixelSLIC
-        return _clustered(lambda lab, edge: make(lab, MSLIC, edge, self.ruler), image, segments, self.iterations)
+    make = _contributed().createSuperpixelSLIC
+    return _clustered(lambda lab, edge: make(lab, MSLIC, edge, ruler), image, segments, iterations)
 
 
 def _clustered(make: Callable[[Any, int], Any], image: Floats32, segments: int, iterations: int) -> NDArray[Any]:
