@@ -196,7 +196,7 @@ def test_the_index_needs_no_image_and_no_torch(tmp_path: Path) -> None:
     next(tmp_path.glob("cases/*/case-1/image.nii.zst")).unlink()
     code = (
         "import sys; from intrabench.datasets.cases import store; from intrabench.datasets import "
-        "phantom, spine_ct, spine_mr, brain_mni, lung_tumour, brain_tumour; "
+        "phantom, spine_samples, brain_mni, tumour_samples; "
         "found = store.index(phantom.Phantom((6, 12, 12)), 'case-1'); print(found.shape, "
         "[name for name in ('torch', 'SimpleITK', 'scipy.ndimage', 'pydantic', 'httpx2', 'unearth') "
         "if name in sys.modules])"
