@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import ClassVar
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files, published_names
-from intrabench.datasets.convert.photo import Coding, photo_case
-from intrabench.datasets.convert.photo_pairs import paired
+from intrabench.datasets.convert.photo import SUFFIXES, Coding, photo_case
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.remote import RemoteFile
 from intrabench.target import Target
@@ -77,6 +76,38 @@ class PhotoSet(Dataset):
                 f"folder and run `intrabench data get {self.name}` again"
             ) from error
         return pairs
+
+
+def paired(images: Iterable[str], masks: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Picture and mask by case, which is the picture's name without its suffix, sorted by the picture's name.
+
+    The mask has the same name except for the suffix or, as in RClicks, the picture's name up to its first dot.
+    Hidden files and files other than pictures are ignored.
+
+    Raises:
+        ValueError: a picture or a mask has no partner, or two files have the same name; the message names them.
+    """
+    pictures, left = _by_stem(images), _by_stem(masks)
+    pairs = {}
+    for case, image in sorted(pictures.items(), key=lambda item: item[1]):
+        mask = left.pop(case, None) or left.pop(case.partition(".")[0], None)
+        if mask is None:
+            raise ValueError(f"the picture {image} has no mask of the same name")
+        pairs[case] = image, mask
+    for mask in left.values():
+        raise ValueError(f"the mask {mask} has no picture of the same name")
+    return pairs
+
+
+def _by_stem(names: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in names:
+        path = PurePosixPath(name)
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith("."):
+            if path.stem in found:
+                raise ValueError(f"{name} and {found[path.stem]} have the same name")
+            found[path.stem] = name
+    return found
 
 
 @dataclass(frozen=True)

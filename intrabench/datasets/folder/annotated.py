@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
+from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.photo import read_photo
 from intrabench.datasets.folder.layout import Layout, Loaded
 from intrabench.datasets.folder.pairing import DRAWN
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
 
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
 PLACES = ("annotations", "groundTruth")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Layout, Loaded
 from intrabench.datasets.folder.pairing import DRAWN, NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem

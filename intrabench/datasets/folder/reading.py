@@ -11,7 +11,7 @@ import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.convert.photo import IGNORED, VOID, has_void, read_ids, read_photo
-from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segment_nrrd import Drawn, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Loaded
