@@ -37,13 +37,36 @@ class Source(ABC):
     def urls(self) -> tuple[str, ...]:
         """The addresses where it is published, for people; the first is tried first."""
 
-    @abstractmethod
     def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
         """The path of the verified download; the network is used only if it is missing.
 
         Raises:
             DownloadError: it is not available, or differs from the published file.
         """
+        path = self.place(folder)
+        with writing(path):
+            if path.exists() and self._is_verified(path):  # also in a folder that may not be written to
+                return path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with locked(path.with_name(path.name + ".lock"), wait=True, option=DATA):
+                if not path.exists():  # another process may have downloaded it in the meantime
+                    self._download(path, progress)
+                elif not self._is_verified(path):
+                    self._verify(path)
+        return path
+
+    @abstractmethod
+    def _download(self, path: Path, progress: Progress | None) -> None:
+        """Download what is missing, and verify it."""
+
+    def _is_verified(self, path: Path) -> bool:
+        """Whether a download needs no look any more."""
+        self._verify(path)
+        return True
+
+    @abstractmethod
+    def _verify(self, path: Path) -> None:
+        """Refuse what is there but differs from what is published."""
 
     @abstractmethod
     def problems(self, folder: Path) -> list[str]:
@@ -55,7 +78,7 @@ class Source(ABC):
 
 
 class OneFile(Source):
-    """A source that is one file, `filename`; a subclass downloads and checks it."""
+    """A source that is one file, `filename`; a subclass downloads and verifies it."""
 
     filename: str
 
@@ -68,20 +91,6 @@ class OneFile(Source):
         """The file in `folder`."""
         return folder / self.filename
 
-    def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
-        """The verified file in `folder`, downloaded if missing."""
-        path = self.place(folder)
-        with writing(path):
-            if path.exists() and self._is_verified(path):  # also in a folder that may not be written to
-                return path
-            folder.mkdir(parents=True, exist_ok=True)
-            with locked(path.with_name(path.name + ".lock"), wait=True, option=DATA):
-                if not path.exists():
-                    self._download(path, progress)
-                elif not self._is_verified(path):
-                    self._verify(path)
-        return path
-
     def problems(self, folder: Path) -> list[str]:
         """A sentence if the local file is not the published one."""
         try:
@@ -90,16 +99,3 @@ class OneFile(Source):
         except DownloadError as error:
             return [str(error)]
         return []
-
-    def _is_verified(self, path: Path) -> bool:
-        """Whether a file needs no look any more."""
-        self._verify(path)
-        return True
-
-    @abstractmethod
-    def _verify(self, path: Path) -> None:
-        """Refuse another file than was published."""
-
-    @abstractmethod
-    def _download(self, path: Path, progress: Progress | None) -> None:
-        """Download a missing file, and verify it."""
