@@ -37,7 +37,9 @@ def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
     regions = regions_of(content.get("labels"), described)
     return Pairs(
         kind="nnU-Net",
-        pairs=_listed(listed, path, channel) if isinstance(listed, dict) else _found(content, images, labels, channel),
+        content=_listed(listed, path, channel)
+        if isinstance(listed, dict)
+        else _found(content, images, labels, channel),
         regions=regions,
         labels=tuple(name for name in regions if name != IGNORE),
         stated=_stated(content, channels[channel] if channels else ""),
