@@ -60,11 +60,11 @@ def unfinished(root: Path) -> list[dict[str, Any]]:
     for record in records:
         if record["state"] == FINISHED:
             ended[work_of(record)] = max(_span(record)[1], ended.get(work_of(record), 0))
-    return [r for r in records if r["state"] != FINISHED and ended.get(work_of(r), 0) < _span(r)[0]]
+    return [r for r in records if r["state"] != FINISHED and ended.get(work_of(r), -1) < _span(r)[0]]
 
 
 def _span(record: Mapping[str, Any]) -> tuple[int, int]:
-    """When a run began and ended, by its stamps (`Store.stamp`)."""
+    """When a run began and ended, by its stamps (`Store.stamp`); 0 in a record that lost them."""
     stamps = record.get("stamps") or [0]
     return stamps[0], stamps[-1]
 
