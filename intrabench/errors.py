@@ -6,8 +6,8 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import ContextDecorator, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ContextDecorator, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -203,12 +203,21 @@ class PartialResults(UserWarning):
     """A table does not show everything that its results folder should have: the message says what is left out."""
 
 
-def broken(path: Path | str, error: Exception) -> IntraBenchError:
+def broken(path: Path | str, error: Exception, what: str = "damaged") -> IntraBenchError:
     """The error for a file that a library cannot read, with the library's reason."""
     reason = str(error).strip().splitlines() or [type(error).__name__]
-    return IntraBenchError(
-        f"{path} cannot be read: it is truncated or damaged ({reason[-1]}); fetch or export it again"
-    )
+    return IntraBenchError(f"{path} cannot be read: it is truncated or {what} ({reason[-1]}); fetch or export it again")
+
+
+@contextmanager
+def reading(path: Path | str, what: str = "damaged") -> Iterator[None]:
+    """Turn any exception into `broken`; libraries raise various exceptions for damaged files."""
+    try:
+        yield
+    except IntraBenchError:
+        raise
+    except Exception as error:
+        raise broken(path, error, what) from error
 
 
 @dataclass(frozen=True)

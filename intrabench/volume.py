@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, reading
 from intrabench.files.atomic import atomically
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.mask import Array, frozen
@@ -174,15 +174,8 @@ def read_grid_array(path: Path) -> tuple[Array, NDArray[np.float64]]:
     """
     if not path.exists():
         raise IntraBenchError(f"{path} does not exist; check the path or fetch the data set again")
-    try:
+    with reading(path, "not an image"):
         array, affine = _read_nibabel(path) if _is_nibabel(path) else _read_sitk(path)
-    except IntraBenchError:
-        raise
-    except Exception as error:  # each reader raises other exceptions for damaged files
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise IntraBenchError(
-            f"{path} cannot be read: it is truncated or not an image ({reason[-1]}); fetch or export it again"
-        ) from error
     while array.ndim > 3 and array.shape[-1] == 1:
         array = array[..., 0]
     if array.ndim != 3:

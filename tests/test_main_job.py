@@ -11,7 +11,7 @@ import pytest
 import intrabench
 from intrabench import Dataset, Files, Target, Volume, targets_of
 from intrabench.datasets.cases import store
-from intrabench.datasets.spine_mr import SpineMR
+from intrabench.datasets.spine_samples import SpineMR
 from intrabench.fetch.download import DownloadError
 from intrabench.volume import in_hounsfield, states_ct
 

@@ -18,7 +18,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from intrabench.datasets.convert.photo_size import within
-from intrabench.datasets.tetris import Tetris
+from intrabench.datasets.photo_sets import Tetris
 from intrabench.errors import IntraBenchError, broken
 
 DATASETS = {

@@ -10,8 +10,7 @@ from typing import Literal
 
 from intrabench.datasets.base import DatasetCard
 from intrabench.datasets.convert.segments import Segment
-from intrabench.datasets.families.cohort import cohort
-from intrabench.datasets.families.idc_set import IDC, SHARED, IdcSet
+from intrabench.datasets.families.idc_set import IDC, SHARED, IdcSet, cohort
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -9,8 +9,7 @@ from typing import Literal
 from intrabench.datasets.base import DatasetCard
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.segments import Segment, targets_from
-from intrabench.datasets.families.cohort import cohort
-from intrabench.datasets.families.idc_set import IDC, SHARED, IdcSet, named
+from intrabench.datasets.families.idc_set import IDC, SHARED, IdcSet, cohort, named
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from intrabench.datasets.base import DatasetCard
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.segments import Segment, targets_from
-from intrabench.datasets.families.cohort import cohort
-from intrabench.datasets.families.idc_set import IDC, SHARED, IdcSet
+from intrabench.datasets.families.idc_set import IDC, SHARED, IdcSet, cohort
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -10,7 +10,6 @@ import numpy as np
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.segments import targets_from
-from intrabench.datasets.convert.spreadsheet import read_table
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.remote import RemoteFile
 from intrabench.mask import Array, Mask
@@ -122,3 +121,31 @@ def slice_spacing_mm(table: Path, patient: int) -> float:
 def _above(headings: list[str], column: int) -> str:
     """The heading that spans a column: the last non-empty one up to there."""
     return next((text for text in reversed(headings[: column + 1]) if text), "")
+
+
+def read_table(path: Path) -> list[list[str]]:
+    """The rows of the first sheet of an ``.xlsx`` file, of equal length, stripped; whole numbers have no decimals.
+
+    Raises:
+        IntraBenchError: the file is not a spreadsheet, or the library for it is not installed.
+    """
+    try:
+        import openpyxl
+    except ImportError as error:
+        raise IntraBenchError(
+            f"{path.name} needs a library that is not installed; run: pip install 'intrabench[ms_flair]'"
+        ) from error
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        rows = [[_text(value) for value in row] for row in book.worksheets[0].iter_rows(values_only=True)]
+        book.close()
+    except Exception as error:  # zip, XML and the library raise different exceptions
+        raise IntraBenchError(f"{path} cannot be read as a spreadsheet ({error}); fetch it again") from error
+    width = max(map(len, rows), default=0)
+    return [row + [""] * (width - len(row)) for row in rows]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return "" if value is None else str(value).strip()

@@ -10,9 +10,9 @@ from functools import cached_property
 from intrabench import progress
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
-from intrabench.datasets.cases.get import fetch_shared
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
+from intrabench.datasets.cases.store import fetch_shared
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.job import Job
 from intrabench.engine.progress.reporter import Reporter

@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from threading import Lock
 
 from intrabench.datasets.base import Dataset
-from intrabench.datasets.cases.get import ask_for_space, fetch_shared
 from intrabench.datasets.cases.selection import select_cases
-from intrabench.datasets.cases.store import to_download
+from intrabench.datasets.cases.store import ask_for_space, fetch_shared, to_download
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.datasets.cases.trusted_folders import note_given
 from intrabench.engine.executors.executor import Executors

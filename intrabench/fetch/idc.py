@@ -25,10 +25,8 @@ from intrabench.fetch.download import DownloadError, ask_for_space, at_most, dow
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
-from intrabench.files.atomic import put, writing
+from intrabench.files.atomic import put
 from intrabench.files.documents import Unreadable, read_json_list
-from intrabench.files.locks import locked
-from intrabench.workspace import DATA
 
 if TYPE_CHECKING:
     import httpx2
@@ -86,20 +84,15 @@ class IdcSeries(Source):
         """The address of the bucket's list of files."""
         return tuple(f"{bucket}/?list-type=2&prefix={self.uuid}/" for bucket in _buckets())
 
-    def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
+    def _download(self, path: Path, progress: Progress | None) -> None:
         """The folder with all files of the series; it is created when the last file is complete."""
-        whole = self.place(folder)
-        with writing(whole):
-            if whole.exists():
-                return whole
-            whole.parent.mkdir(parents=True, exist_ok=True)
-            with locked(whole.with_name(f".{whole.name}.lock"), wait=True, option=DATA):
-                if not whole.exists():  # another process downloaded it in the meantime
-                    part = whole.with_name(f".{whole.name}.part")
-                    part.mkdir(exist_ok=True)
-                    self._fill(part, progress)
-                    put(part, whole)
-        return whole
+        part = path.with_name(f".{path.name}.part")
+        part.mkdir(exist_ok=True)
+        self._fill(part, progress)
+        put(part, path)
+
+    def _verify(self, path: Path) -> None:
+        """A folder is there only if it is complete."""
 
     def paths(self, folder: Path) -> list[Path]:
         """The DICOM files of a downloaded series."""
@@ -127,12 +120,12 @@ class IdcSeries(Source):
 
         with httpx2.Client(timeout=30, headers={"User-Agent": user_agent()}, follow_redirects=True) as client:
             try:
-                first_that_works(_buckets(), lambda bucket: self._download(client, bucket, part, progress))
+                first_that_works(_buckets(), lambda bucket: self._fill_from(client, bucket, part, progress))
             except Nowhere as nowhere:
                 reasons = "; ".join(nowhere.reasons)
                 raise DownloadError(f"{self.title} could not be downloaded, {reasons}: try again later.") from None
 
-    def _download(self, client: httpx2.Client, bucket: str, part: Path, progress: Progress | None) -> None:
+    def _fill_from(self, client: httpx2.Client, bucket: str, part: Path, progress: Progress | None) -> None:
         listed = list(islice(_listing(client, bucket, f"{self.uuid}/", part), self.files + 1))
         objects = list({one.key: one for one in listed}.values())
         if not len(listed) == len(objects) == self.files:

@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING, cast
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.download import DownloadError, Progress, by_hand, download, user_agent
 from intrabench.fetch.pip_config import PipSettings, pip_settings
-from intrabench.fetch.source import Source
+from intrabench.fetch.source import OneFile
 from intrabench.fetch.transfer import why
-from intrabench.files.atomic import writing
-from intrabench.files.locks import locked
-from intrabench.workspace import DATA
 
 if TYPE_CHECKING:
     import httpx2
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PackageSource(Source):
+class PackageSource(OneFile):
     """One published file of one package version (a wheel or an sdist), from the user's package index."""
 
     package: str
@@ -33,11 +30,6 @@ class PackageSource(Source):
     filename: str
     sha256: str
     size: int
-
-    @property
-    def title(self) -> str:
-        """The name of the archive."""
-        return self.filename
 
     @property
     def megabytes(self) -> float:
@@ -49,47 +41,25 @@ class PackageSource(Source):
         """The published checksum."""
         return f"sha256:{self.sha256}"
 
-    def place(self, folder: Path) -> Path:
-        """The archive in `folder`."""
-        return folder / self.filename
-
     def urls(self) -> tuple[str, ...]:
         """The project's page at the Python package index."""
         return (f"https://pypi.org/project/{self.package}/{self.version}/#files",)
 
-    def problems(self, folder: Path) -> list[str]:
-        """A sentence if the local archive is not the published one."""
-        try:
-            if self.is_here(folder):
-                self._checked(self.place(folder))
-        except DownloadError as error:
-            return [str(error)]
-        return []
+    def _download(self, path: Path, progress: Progress | None) -> None:
+        """From the user's package index."""
+        settings = pip_settings()
+        with _client(settings, path) as client:
+            url = self._find(settings, client, path)
+            client.event_hooks = {}
+            download(url, path, checksum=self.checksum, size=self.size, client=client, progress=progress)
 
-    def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
-        """The path of the verified archive in ``folder``; the package index is used only if it is missing."""
-        path = folder / self.filename
-        if path.exists():
-            return self._checked(path)
-        with writing(path):
-            folder.mkdir(parents=True, exist_ok=True)
-            with locked(path.with_name(path.name + ".lock"), wait=True, option=DATA):
-                if path.exists():  # another process downloaded it in the meantime
-                    return self._checked(path)
-                settings = pip_settings()
-                with _client(settings, path) as client:
-                    url = self._find(settings, client, path)
-                    client.event_hooks = {}
-                    return download(url, path, checksum=self.checksum, size=self.size, client=client, progress=progress)
-
-    def _checked(self, path: Path) -> Path:
+    def _verify(self, path: Path) -> None:
         found = checksum_of(path)
         if found != self.checksum:
             raise DownloadError(
                 f"{path} has {found.replace(':', ' ')} but {self.sha256} was expected: "
                 "delete it and run again to download it again."
             )
-        return path
 
     def _find(self, settings: PipSettings, client: PyPIClient, path: Path) -> str:
         """The address of the pinned file at the first of the user's sources that offers it."""

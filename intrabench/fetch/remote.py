@@ -10,17 +10,14 @@ from intrabench.fetch.checksum import checksum_of, if_wanted, note, noted, settl
 from intrabench.fetch.download import DownloadError, at_most, by_hand, download
 from intrabench.fetch.mirrors import Nowhere, first_that_works
 from intrabench.fetch.places import url_of
-from intrabench.fetch.source import Source
+from intrabench.fetch.source import OneFile
 from intrabench.fetch.transfer import Progress
-from intrabench.files.atomic import writing
-from intrabench.files.locks import locked
-from intrabench.workspace import DATA
 
 BY_HAND = "put there by hand"
 
 
 @dataclass(frozen=True)
-class RemoteFile(Source):
+class RemoteFile(OneFile):
     """One published file.
 
     places: where programs may get it, mirrors after the first: ``https://...``, ``hf:owner/repository@revision/path``,
@@ -40,11 +37,6 @@ class RemoteFile(Source):
     member_mb: int = 2000
 
     @property
-    def title(self) -> str:
-        """The name of the file."""
-        return self.filename
-
-    @property
     def megabytes(self) -> float:
         """The approximate size of the file; 0 if unknown."""
         return self.size / 1e6 if self.size else self.about_mb
@@ -54,41 +46,13 @@ class RemoteFile(Source):
         """Whether a checksum is published."""
         return bool(self.checksum)
 
-    def place(self, folder: Path) -> Path:
-        """The file in `folder`."""
-        return folder / self.filename
-
     def urls(self) -> tuple[str, ...]:
         """The addresses of all places, else the page."""
         return tuple(url_of(place) for place in self.places) or (self.page,)
 
-    def fetch(self, folder: Path, progress: Progress | None = None) -> Path:
-        """The verified file in `folder`, downloaded if missing."""
-        path = self.place(folder)
-        with writing(path):
-            if _is_known(path):  # also in a folder that may not be written to
-                return path
-            folder.mkdir(parents=True, exist_ok=True)
-            with locked(path.with_name(path.name + ".lock"), wait=True, option=DATA):
-                if not path.exists():
-                    source = self._from_any(path, progress)
-                    self._settle(path, source)
-                elif not _is_known(path):
-                    self._check(path)
-        return path
-
-    def problems(self, folder: Path) -> list[str]:
-        """A sentence if the local file is not the right one."""
-        path = self.place(folder)
-        try:
-            if path.exists():
-                self._check(path)
-        except DownloadError as error:
-            return [str(error)]
-        return []
-
-    def _settle(self, path: Path, source: str) -> None:
-        """Note a download; if no checksum is published, it must equal the first one."""
+    def _download(self, path: Path, progress: Progress | None) -> None:
+        """From the first place that works; if no checksum is published, it must equal the first download."""
+        source = self._from_any(path, progress)
         found = checksum_of(path, self._algorithm)
         if self.checksum:
             note(path, found, source)
@@ -100,7 +64,12 @@ class RemoteFile(Source):
     def _algorithm(self) -> str:
         return self.checksum.partition(":")[0] or "sha256"
 
-    def _check(self, path: Path) -> None:
+    def _is_verified(self, path: Path) -> bool:
+        """Whether a file was checked, and not changed since."""
+        known = noted(path)
+        return known is not None and known.still_fits(path)
+
+    def _verify(self, path: Path) -> None:
         """Read the file; if no checksum is published, it must equal the file when it was first seen."""
         known = noted(path)
         found = checksum_of(path, self._algorithm)
@@ -131,8 +100,3 @@ class RemoteFile(Source):
         except Nowhere as nowhere:
             page = f" You can also download it by hand from {self.page}." if self.page else ""
             raise DownloadError(f"{nowhere}{page}") from None
-
-
-def _is_known(path: Path) -> bool:
-    """Whether a file was checked, and not changed since."""
-    return path.exists() and bool((known := noted(path)) and known.still_fits(path))

@@ -30,18 +30,14 @@ def temporary_folder() -> Iterator[Path]:
 
 @cache
 def sweep() -> None:
-    """Delete the user's temporary folders that are older than a day and that no process uses.
-
-    Earlier versions also left some in shared memory.
-    """
-    for place in (Path(tempfile.gettempdir()), Path("/dev/shm")):
-        with suppress(OSError):
-            for folder in place.glob(f"{PREFIX}*"):
-                with suppress(OSError):
-                    if _is_old(folder):
-                        with _lock(folder):  # an OSError if a process holds it
-                            pass
-                        shutil.rmtree(folder)
+    """Delete the user's temporary folders that are older than a day and that no process uses."""
+    with suppress(OSError):
+        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            with suppress(OSError):
+                if _is_old(folder):
+                    with _lock(folder):  # an OSError if a process holds it
+                        pass
+                    shutil.rmtree(folder)
 
 
 def _is_old(folder: Path) -> bool:

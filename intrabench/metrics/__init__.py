@@ -1,1 +1,1 @@
-"""Scores of an answer against its own target on the original grid, and of superpixels, one class each."""
+"""Scores of an answer against its target on the original grid, one class each, and of superpixels, a function each."""

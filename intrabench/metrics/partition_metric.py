@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.metrics.base import Metric
+from intrabench.metrics.base import Best, Metric
 from intrabench.metrics.mask_pair import MaskPair
+from intrabench.specs.component import of_function
 
 if TYPE_CHECKING:
     from intrabench.superpixels.partitions.pair import PartitionPair
@@ -29,3 +32,12 @@ class PartitionMetric(Metric):
     def measure(self, pair: MaskPair) -> float | None:
         """Refuses: a mask is no partition."""
         raise IntraBenchError(f"{self.name} measures superpixels; measure it with intrabench superpixels run")
+
+
+def partition_metric(
+    name: str, title: str, unit: str = "", *, best: Best = "high", most: float = math.inf
+) -> Callable[[Callable[..., float | None]], type[PartitionMetric]]:
+    """Make a metric of a function of a `PartitionPair` with values from 0 to `most`; see `Metric` and `of_function`."""
+    about: dict[str, Any] = {"name": name, "title": title, "unit": unit, "best": best, "bounds": (0.0, most)}
+    about["worst"] = 0.0 if best == "high" else most
+    return lambda function: of_function(PartitionMetric, "compare", function, **about)

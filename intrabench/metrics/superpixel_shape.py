@@ -3,157 +3,80 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.metrics.partition_metric import PartitionMetric
+from intrabench.metrics.partition_metric import partition_metric
 from intrabench.superpixels.partitions.pair import PartitionPair
 from intrabench.superpixels.partitions.partition import Partition
 
 
-@dataclass(frozen=True)
-class Compactness(PartitionMetric):
+@partition_metric("co", "CO", most=1.0)
+def compactness(pair: PartitionPair) -> float:
     """CO: the area of a superpixel by that of a disc with its perimeter; the mean, weighted by area (Schick 2012).
 
     A square has pi/4. In volumes it is the sphericity, 36 pi V² / A³, of which a cube has pi/6. Sides of voxels count
     as surface, those at the border of the image, too.
     """
-
-    name = "co"
-    title = "CO"
-    bounds = (0.0, 1.0)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """0 to 1."""
-        partition = pair.partition
-        size, surface = _size_and_surface(partition)
-        if len(partition.axes) == 2:
-            roundness = 4 * math.pi * size / surface**2
-        else:
-            roundness = 36 * math.pi * size**2 / surface**3
-        return float((roundness * partition.sizes).sum() / partition.labels.size)
+    partition = pair.partition
+    size, surface = _size_and_surface(partition)
+    if len(partition.axes) == 2:
+        roundness = 4 * math.pi * size / surface**2
+    else:
+        roundness = 36 * math.pi * size**2 / surface**3
+    return float((roundness * partition.sizes).sum() / partition.labels.size)
 
 
-@dataclass(frozen=True)
-class CompactnessAsPrinted(PartitionMetric):
+@partition_metric("co_paper", "CO (eq. 6)")
+def compactness_as_printed(pair: PartitionPair) -> float | None:
     """CO of pictures as the paper prints it (eq. 6): the perimeter is not squared."""
-
-    name = "co_paper"
-    title = "CO (eq. 6)"
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float | None:
-        """In pixels; None for volumes."""
-        if len(pair.partition.axes) == 3:
-            return None
-        area, perimeter = _size_and_surface(pair.partition)
-        return float((4 * math.pi * area / perimeter * pair.partition.sizes).sum() / pair.partition.labels.size)
+    if len(pair.partition.axes) == 3:
+        return None
+    area, perimeter = _size_and_surface(pair.partition)
+    return float((4 * math.pi * area / perimeter * pair.partition.sizes).sum() / pair.partition.labels.size)
 
 
-@dataclass(frozen=True)
-class NumberOfSuperpixels(PartitionMetric):
+@partition_metric("sp", "K")
+def number_of_superpixels(pair: PartitionPair) -> float:
     """The number of superpixels K, after each component became one."""
-
-    name = "sp"
-    title = "K"
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """From 1."""
-        return float(pair.partition.count)
+    return float(pair.partition.count)
 
 
-@dataclass(frozen=True)
-class ExtraComponents(PartitionMetric):
+@partition_metric("sp_extra", "split off", best="low")
+def extra_components(pair: PartitionPair) -> float:
     """How many of the superpixels are components that were no superpixel of their own before."""
-
-    name = "sp_extra"
-    title = "split off"
-    best = "low"
-    worst = math.inf
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """From 0."""
-        return float(pair.partition.extra)
+    return float(pair.partition.extra)
 
 
-@dataclass(frozen=True)
-class MeanSize(PartitionMetric):
+@partition_metric("sp_size_mean", "mean size", "voxels")
+def mean_size(pair: PartitionPair) -> float:
     """The mean number of voxels of a superpixel."""
-
-    name = "sp_size_mean"
-    title = "mean size"
-    unit = "voxels"
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """Voxels."""
-        return float(pair.partition.sizes.mean())
+    return float(pair.partition.sizes.mean())
 
 
-@dataclass(frozen=True)
-class SpreadOfSizes(PartitionMetric):
+@partition_metric("sp_size_std", "SD of sizes", "voxels", best="low")
+def spread_of_sizes(pair: PartitionPair) -> float:
     """The standard deviation of the number of voxels of a superpixel (of all, not of a sample)."""
-
-    name = "sp_size_std"
-    title = "SD of sizes"
-    unit = "voxels"
-    best = "low"
-    worst = math.inf
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """Voxels."""
-        return float(pair.partition.sizes.std())
+    return float(pair.partition.sizes.std())
 
 
-@dataclass(frozen=True)
-class SmallestSize(PartitionMetric):
+@partition_metric("sp_size_min", "smallest", "voxels")
+def smallest_size(pair: PartitionPair) -> float:
     """The voxels of the smallest superpixel."""
-
-    name = "sp_size_min"
-    title = "smallest"
-    unit = "voxels"
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """Voxels."""
-        return float(pair.partition.sizes.min())
+    return float(pair.partition.sizes.min())
 
 
-@dataclass(frozen=True)
-class LargestSize(PartitionMetric):
+@partition_metric("sp_size_max", "largest", "voxels", best="low")
+def largest_size(pair: PartitionPair) -> float:
     """The voxels of the largest superpixel."""
-
-    name = "sp_size_max"
-    title = "largest"
-    unit = "voxels"
-    best = "low"
-    worst = math.inf
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """Voxels."""
-        return float(pair.partition.sizes.max())
+    return float(pair.partition.sizes.max())
 
 
-@dataclass(frozen=True)
-class ComputingTime(PartitionMetric):
+@partition_metric("cpu_s", "CPU", "s", best="low")
+def computing_time(pair: PartitionPair) -> float:
     """CPU seconds of the method alone, all its threads together, without reading, relabelling and measuring."""
-
-    name = "cpu_s"
-    title = "CPU"
-    unit = "s"
-    best = "low"
-    worst = math.inf
-    bounds = (0.0, math.inf)
-
-    def compare(self, pair: PartitionPair) -> float:
-        """Seconds."""
-        return pair.partition.cpu_s
+    return pair.partition.cpu_s
 
 
 def _size_and_surface(partition: Partition) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -34,6 +34,13 @@ BASES: dict[Room, tuple[str, ...]] = {
 KINDS = {"Refinement": "refinement", "Modifier": "modifier", "PartitionMetric": "metric of superpixels"}
 """What classes with these bases are called, where a room has several kinds of classes."""
 
+DECORATORS = {
+    "partition_metric": "PartitionMetric",
+    "superpixels": "Superpixels",
+    "slice_superpixels": "SliceSuperpixels",
+}
+"""Decorators that make a class of a function, whose name is their first argument, and the base of that class."""
+
 FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", "SliceSuperpixels"}
 """Bases that are frozen dataclasses; Python lets no class that is not frozen inherit from them."""
 
@@ -327,9 +334,15 @@ def _built_in(tree: ast.Module) -> set[str]:
     return {alias.asname or alias.name for names in found for alias in names}
 
 
-def kind_of(node: ast.ClassDef) -> str:
-    """One of `KINDS`, or nothing."""
-    return next((KINDS[parent] for parent in sorted(_parents(node)) if parent in KINDS), "")
+def name_and_kind(node: ast.stmt) -> tuple[str, str] | None:
+    """The name of a class, or of one that a decorator makes, and its kind: one of `KINDS`, or empty."""
+    if isinstance(node, ast.ClassDef) and (name := written_name(node)):
+        return name, next((KINDS[parent] for parent in sorted(_parents(node)) if parent in KINDS), "")
+    for one in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+        match one:
+            case ast.Call(ast.Name(decorator), [ast.Constant(str(name)), *_]) if decorator in DECORATORS:
+                return name, KINDS.get(DECORATORS[decorator], "")
+    return None
 
 
 def _parents(node: ast.ClassDef) -> set[str]:

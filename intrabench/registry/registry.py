@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 from intrabench.errors import IntraBenchError, attempt
 from intrabench.files.documents import regular
 from intrabench.identity.loading import import_file
-from intrabench.registry.contract import Room, check_class, check_source, kind_of, likely_base, room_of, written_name
+from intrabench.registry.contract import Room, check_class, check_source, likely_base, name_and_kind, room_of
 from intrabench.specs import specs
 from intrabench.workspace import current
 
@@ -383,8 +383,8 @@ def _classes(path: Path, mtime_ns: int, size: int) -> list[tuple[str, str, str, 
         tree = ast.parse(path.read_bytes(), path.name)
         if Path(__file__).parents[1] not in path.parents:
             check_source(tree, path)
-        named = [(node, written_name(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
-        return [(name, _first_line(ast.get_docstring(node)), node.name, kind_of(node)) for node, name in named if name]
+        named = [(node, name_and_kind(node)) for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+        return [(about[0], _first_line(ast.get_docstring(node)), node.name, about[1]) for node, about in named if about]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the latter of code nested too deep
         raise IntraBenchError(
             f"{path} is not valid Python ({str(error) or 'it is nested too deep'}); repair it or move it away"

@@ -18,7 +18,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import all_atomically, make_folder, writing
 from intrabench.files.locks import Busy, is_locked, locked
-from intrabench.results.files import halves, several_at_once, stored_and_seen, together
+from intrabench.results.files import halved, several_at_once, stored_and_seen, together
 from intrabench.results.packs import HOLDS, contents, held_by, is_pack, listed, new_pack
 from intrabench.results.runs import LOCK
 from intrabench.results.schema import SCHEMA, TURNS
@@ -137,10 +137,13 @@ def _heaps(root: Path, paths: Sequence[Path]) -> Iterator[_Heap]:
     """The parts that can be read, with others of equal columns."""
     heaps: dict[tuple[object, ...], _Heap] = {}
     for some in several_at_once(paths):
-        for names, rows, turns, seen in _readable(root, some):
+        for part, found in halved(some, lambda part: _read(root, part)):
+            if found is None:
+                continue
+            rows, turns, seen = found
             key = *rows.schema.items(), *turns.schema.items()
             heap = heaps.setdefault(key, _Heap())
-            heap.names += names
+            heap.names += [path.name for path in part]
             heap.rows.append(rows)
             heap.turns.append(turns)
             heap.seen.append(seen)
@@ -149,18 +152,12 @@ def _heaps(root: Path, paths: Sequence[Path]) -> Iterator[_Heap]:
     yield from heaps.values()
 
 
-def _readable(
-    root: Path, paths: Sequence[Path]
-) -> Iterator[tuple[list[str], pl.DataFrame, pl.DataFrame, pl.DataFrame]]:
-    """Names, rows, turns, and the rows as readers see them; of parts that do not go together, each half."""
+def _read(root: Path, paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame] | None:
+    """Rows, turns, and the rows as readers see them; None of parts that do not go together."""
     beside = [path for path in (root / "turns" / part.name for part in paths) if os.path.lexists(path)]
     rows = stored_and_seen(paths, SCHEMA)
     turns = stored_and_seen(beside, TURNS) if beside else (pl.DataFrame(schema=TURNS),) * 2
-    if rows is not None and turns is not None:
-        yield [path.name for path in paths], rows[0], turns[0], rows[1]
-    elif len(paths) > 1:
-        for some in halves(paths):
-            yield from _readable(root, some)
+    return None if rows is None or turns is None else (rows[0], turns[0], rows[1])
 
 
 def _write(root: Path, heap: _Heap) -> None:

@@ -55,7 +55,7 @@ def newest_plays(rows: pl.DataFrame, column: str = "dice", apart: Sequence[str] 
         return rows  # each target was played once
     if column not in ALWAYS:
         lacks = ~(pl.lit(" ") + pl.col("metrics")).str.contains(f" {column}@", literal=True)
-        rows = rows.with_columns(_lacks=lacks.fill_null(False))  # older versions did not store what they measured
+        rows = rows.with_columns(_lacks=lacks)
         rows = rows.filter(pl.col("_lacks") == pl.col("_lacks").min().over(same)).drop("_lacks")
     rows = rows.with_columns(_played=pl.col("written_at").max().over("session"))
     return rows.filter(pl.col("_played") == pl.col("_played").max().over(same)).drop("_played")

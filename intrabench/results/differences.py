@@ -79,7 +79,7 @@ def _status() -> pl.Expr:
 
 
 def _same(*names: str) -> pl.Expr:
-    """Whether columns are equal; values that an older version did not write count as equal."""
+    """Whether columns are equal; a value that one of them lacks counts as equal."""
     return pl.all_horizontal((pl.col(name) == pl.col(f"{name}_other")).fill_null(True) for name in names)
 
 

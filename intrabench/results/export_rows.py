@@ -10,7 +10,6 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import counting
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.spreadsheet import write_csv
@@ -28,9 +27,9 @@ def export_rows(
 ) -> tuple[dict[Path, int], list[str]]:
     """Write the rows of a results folder that count to ``FILE.csv``, ``.parquet`` or ``.jsonl``.
 
-    Rows of older versions get the ids of their metrics from their protocol. CSV writes infinite distances
-    as ``inf``; JSON has no such number and gets ``null``. turns: also write what the users gave, to ``FILE.turns.csv``
-    and so on. all: also write the sessions that later ones replaced, which tables leave out.
+    CSV writes infinite distances as ``inf``; JSON has no such number and gets ``null``. turns: also write what the
+    users gave, to ``FILE.turns.csv`` and so on. all: also write the sessions that later ones replaced, which tables
+    leave out.
 
     Returns:
         How many lines went where, and a sentence for each kind of sessions that are left out.
@@ -46,9 +45,6 @@ def export_rows(
             f"{results} has no results; `intrabench run` computes some, or give another folder with --out"
         )
     rows, left_out = (rows, []) if all else counting(rows)
-    metrics = {id: " ".join(preset.metrics) for id, preset in PROTOCOLS.items()}
-    measured = pl.col("protocol").replace_strict(metrics, default="", return_dtype=pl.String)
-    rows = rows.with_columns(metrics=pl.coalesce("metrics", measured))
     order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
     written = {file: rows.sort(order)}
     if turns:

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -14,9 +14,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.headers import most
 from intrabench.results.columns import add_readable
 from intrabench.results.damage import is_sound, out_of_range
-from intrabench.results.schema import UNWRITTEN, metric_columns
-from intrabench.results.upgrade import STATUS, UPGRADED, upgraded
+from intrabench.results.schema import metric_columns
 
+T = TypeVar("T")
 State = tuple[int, ...]
 """Which file it is, its bytes, and when it changed last."""
 
@@ -52,7 +52,9 @@ def read_parts(
     wanted = pl.lit(True) if sessions is None else pl.col("session").is_in(list(sessions))
     frames, others = [pl.DataFrame(schema=dict(schema)).select(kept)], list[str]()
     for some in several_at_once(paths):
-        for frame in _readable(some, schema, columns):
+        for _, frame in halved(some, lambda part: together(part, schema, columns)):
+            if frame is None:
+                continue
             found = metric_columns(frame) if metrics else []
             add_readable(others, found)
             frames.append(frame.filter(wanted).select(*kept, *(name for name in found if name in others)))
@@ -72,7 +74,8 @@ def damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
     """The parts that cannot be read."""
     known = _sound.get(tuple(schema), {})
     unknown = [path for path in paths if _state(path) not in known]
-    return [path for some in several_at_once(unknown) for path in _unsound(some, schema)]
+    tried = [one for some in several_at_once(unknown) for one in halved(some, lambda part: together(part, schema))]
+    return [path for paths, frame in tried if frame is None for path in paths]
 
 
 def why(path: Path, schema: Mapping[str, Any]) -> str:
@@ -94,16 +97,26 @@ def several_at_once(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
         yield some
 
 
-def halves(paths: Sequence[Path]) -> tuple[Sequence[Path], Sequence[Path]]:
-    """The first and the other paths, to find in few steps which of them is damaged."""
-    half = len(paths) // 2
-    return paths[:half], paths[half:]
+def halved(
+    paths: Sequence[Path], read: Callable[[Sequence[Path]], T | None]
+) -> Iterator[tuple[Sequence[Path], T | None]]:
+    """What `read` makes of paths together; where that is None, of each half, down to single paths.
+
+    So in few steps it is known which of them is damaged.
+    """
+    found = read(paths)
+    if found is not None or len(paths) < 2:
+        yield paths, found
+    else:
+        half = len(paths) // 2
+        for some in (paths[:half], paths[half:]):
+            yield from halved(some, read)
 
 
 def together(
     paths: Sequence[Path], schema: Mapping[str, Any], needed: Sequence[str] | None = None
 ) -> pl.DataFrame | None:
-    """The rows of parts with equal columns; None if one is damaged or from a version with fewer columns.
+    """The rows of parts with equal columns; None if one is damaged or has fewer columns.
 
     needed: of parts that were found sound before, only these columns and those of metrics are read.
     """
@@ -136,21 +149,6 @@ def stored_and_seen(paths: Sequence[Path], schema: Mapping[str, Any]) -> tuple[p
     except UNREADABLE:
         return None
     return None if stored is None or seen is None or not is_sound(seen) else (stored, seen)
-
-
-def _readable(paths: Sequence[Path], schema: Mapping[str, Any], needed: Sequence[str] | None) -> list[pl.DataFrame]:
-    """The rows of the parts that can be read; if not all can be read together, each half is tried alone."""
-    found = together(paths, schema, needed)
-    if found is not None or len(paths) < 2:
-        return [] if found is None else [found]
-    return [frame for some in halves(paths) for frame in _readable(some, schema, needed)]
-
-
-def _unsound(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
-    sound = together(paths, schema) is not None
-    if sound or len(paths) < 2:
-        return [] if sound else [*paths]
-    return [path for some in halves(paths) for path in _unsound(some, schema)]
 
 
 def _state(path: Path) -> State | None:
@@ -194,17 +192,12 @@ def _fitted(
 ) -> pl.LazyFrame:
     """The columns of `schema`, or those `needed`, and those of metrics, known here or not, that can be read.
 
-    Columns that older versions did not write are null, or `UNWRITTEN`; all versions wrote `session`.
+    Columns that a part lacks are null; all parts have `session`.
     """
     known, metrics = {*frame.collect_schema().names(), "session"}, list[str]()
     add_readable(metrics, _others(frame, schema) if others is None else others)
-    if "contract" in schema and "contract" not in known:
-        frame, known = upgraded(frame), known | UPGRADED.keys()
-    if {"status", "target"} <= known:
-        frame = frame.with_columns(status=STATUS)
     kinds = dict(schema) if needed is None else {name: schema[name] for name in needed}
     columns = {name: pl.col(name).cast(kind) if name in known else pl.lit(None, kind) for name, kind in kinds.items()}
-    columns |= {name: columns[name].fill_null(value) for name, value in UNWRITTEN.items() if name in columns}
     return frame.select(*(column.alias(name) for name, column in columns.items()), *metrics)
 
 

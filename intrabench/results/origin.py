@@ -92,7 +92,7 @@ def weights_of(model: str, records: Iterable[Mapping[str, Any]]) -> Weights | No
 
 
 def _given(results: Path, run_id: str) -> list[str]:
-    """The data sets of a run: where they were, which older versions did not write down, and as they were given."""
+    """The data sets of a run: where they were, and as they were given."""
     record = read_record(results, run_id)
     try:
         return [at_home(spec) for spec in (*record.get("arguments", ()), *record["options"]["dataset"])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,6 @@ FINISHED, RUNNING = "finished", "running"
 
 LOCK = ".run"
 """Ending of the lock that a run holds, after the run's id."""
-
-_RENAMED = {"models": "model", "prompters": "prompter", "datasets": "dataset", "seeds": "seed"}
-_RENAMED |= {"memory_mb": "memory", "plugins": "plugin"}
-"""Names of options in records without `work`, from versions before 0.2."""
-
-_PASSING = ("device", "batch", "memory", "compile", "cache_embeddings", "python", "plugin")
-"""The options in those records that do not determine the sessions of a run."""
 
 _TYPES: dict[str, Any] = {
     **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int], "arguments": list[str]},
@@ -46,7 +38,7 @@ def read_record(root: Path, run_id: str | None) -> dict[str, Any]:
     if run_id is None:
         return {}
     try:
-        record = _upgraded(read_json(root / "runs" / f"{file_name(run_id)}.json", _TYPES))
+        record = read_json(root / "runs" / f"{file_name(run_id)}.json", _TYPES)
     except (OSError, Unreadable):
         return {}
     return record if _fit(_TYPES_OF_OPTIONS, record.get("options", {})) else {}
@@ -68,21 +60,13 @@ def unfinished(root: Path) -> list[dict[str, Any]]:
     for record in records:
         if record["state"] == FINISHED:
             ended[work_of(record)] = max(_span(record)[1], ended.get(work_of(record), 0))
-    return [r for r in records if r["state"] != FINISHED and ended.get(work_of(r), 0) < _span(r)[0]]
+    return [r for r in records if r["state"] != FINISHED and ended.get(work_of(r), -1) < _span(r)[0]]
 
 
 def _span(record: Mapping[str, Any]) -> tuple[int, int]:
-    """When a run began and ended, by its stamps (`Store.stamp`); records of older versions have only the clock's."""
-    if stamps := record.get("stamps"):
-        return stamps[0], stamps[-1]
-    return _nanoseconds(record.get("started")), _nanoseconds(record.get("ended"))
-
-
-def _nanoseconds(time: str | None) -> int:
-    try:
-        return int(datetime.fromisoformat(time or "").timestamp() * 1e9)
-    except (ValueError, OverflowError):
-        return 0
+    """When a run began and ended, by its stamps (`Store.stamp`); 0 in a record that lost them."""
+    stamps = record.get("stamps") or [0]
+    return stamps[0], stamps[-1]
 
 
 def work_of(record: Mapping[str, Any]) -> str:
@@ -91,15 +75,6 @@ def work_of(record: Mapping[str, Any]) -> str:
     if given.get("seed") == [0]:
         del given["seed"]  # as if none was given
     return json.dumps(given, sort_keys=True)
-
-
-def _upgraded(record: dict[str, Any]) -> dict[str, Any]:
-    """A record in the current format."""
-    if "work" in record or not isinstance(record.get("options"), dict):
-        return record
-    options = {_RENAMED.get(name, name): value for name, value in record["options"].items()}
-    work = {name: value for name, value in options.items() if name not in _PASSING}
-    return {**record, "options": options, "work": work}
 
 
 def without_home(text: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.effort import SECONDS
 from intrabench.errors import IntraBenchError
 
 SCHEMA: dict[str, Any] = {
@@ -71,9 +70,6 @@ file of the user's); `written_at` (nanoseconds, `Store.stamp`) decides which of 
 `joint_rules`; null for targets on their own. `patient` changes no answer, so it may be corrected later: the newest row
 of a case decides for all its rows, also for those without one.
 """
-
-UNWRITTEN = {"effort": SECONDS}
-"""What older versions did not write, because it was always the same."""
 
 TURNS: dict[str, Any] = {
     "session": pl.String,

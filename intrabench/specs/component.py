@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC
-from typing import ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from intrabench.specs.specs import short_spec_of, spec_of
 
@@ -26,3 +29,20 @@ class Component(ABC):
     def short_spec(self) -> str:
         """``name:key=value,...`` with only the parameters that differ from their defaults, for people to read."""
         return short_spec_of(self)
+
+
+def of_function(base: Any, method: str, function: Callable[..., Any], **attributes: Any) -> Any:
+    """The class of a component that is one function, with the docstring of that.
+
+    base: that of the class. method: of the base, which calls the function. Parameters of the function that have a
+    default are parameters of the component. attributes: of the class, such as `name`.
+    """
+    parameters = {p.name: p for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
+
+    def call(self: Component, *given: Any) -> Any:
+        return function(*given, **{name: getattr(self, name) for name in parameters})
+
+    body = {name: one.default for name, one in parameters.items()} | attributes | {method: call}
+    body["__annotations__"] = {name: one.annotation for name, one in parameters.items()}
+    body |= {name: getattr(function, name) for name in ("__doc__", "__module__", "__qualname__")}
+    return dataclass(frozen=True)(type(base)(function.__name__, (base,), body))

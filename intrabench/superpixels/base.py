@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from intrabench.errors import foreign
 from intrabench.mask import Floats32
-from intrabench.specs.component import Component
+from intrabench.specs.component import Component, of_function
 from intrabench.specs.values import expect
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.superpixels.partitions.relabel import connected, merged, relabelled
 from intrabench.volume import Volume
+
+Labelled = Callable[..., NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,38 @@ class SliceSuperpixels(Superpixels):
             found.append(labels)
             first = int(labels.max()) + 1
         return np.stack(found)
+
+
+def superpixels(name: str, requires: str = "", **attributes: Any) -> Callable[[Labelled], type[Superpixels]]:
+    """Make a method of a function that does what `Superpixels.segment` says; see `of_function`.
+
+    requires: the module that it needs. attributes: others of the class.
+    """
+    return lambda function: of_function(Superpixels, "segment", function, **_about(name, requires), **attributes)
+
+
+def slice_superpixels(name: str, requires: str = "", **attributes: Any) -> Callable[[Labelled], type[Superpixels]]:
+    """The same of a function that does what `SliceSuperpixels.segment_slice` says."""
+    about = _about(name, requires) | attributes
+    return lambda function: of_function(SliceSuperpixels, "segment_slice", function, **about)
+
+
+def _about(name: str, requires: str) -> dict[str, Any]:
+    return {"name": name} | ({"extra": "superpixels", "requires": (requires,)} if requires else {})
+
+
+def searched(parameter: str, low: float, high: float) -> Callable[[Any, Picture, int], Superpixels]:
+    """The method `fitted` that searches a parameter between two values, as `steered` does, unless it is given."""
+
+    def fitted(self: Any, picture: Picture, segments: int) -> Superpixels:
+        def made(value: float) -> Superpixels:
+            return replace(self, **{parameter: value})
+
+        if getattr(self, parameter):
+            return self
+        return made(steered(lambda value: made(value).segment(picture, segments), segments, low, high))
+
+    return fitted
 
 
 def partition(method: Superpixels, picture: Picture, segments: int, least_voxels: int = 1) -> Partition:

@@ -2,48 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.superpixels.base import Picture, Superpixels
+from intrabench.superpixels.base import Picture, superpixels
 
 
-@dataclass(frozen=True)
-class Grid(Superpixels):
+@superpixels("grid")
+def grid(picture: Picture, segments: int) -> NDArray[Any]:
     """A regular grid of cells, as near to cubes (in pictures squares) in millimetres as voxels allow."""
-
-    name = "grid"
-
-    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
-        """The number of each voxel's cell."""
-        return grid_cells(picture.array.shape[:3], picture.cells(segments))
+    return grid_cells(picture.array.shape[:3], picture.cells(segments))
 
 
-@dataclass(frozen=True)
-class Random(Superpixels):
+@superpixels("random")
+def random(picture: Picture, segments: int, seed: int = 0) -> NDArray[Any]:
     """The cells of random points: each voxel belongs to the point that is nearest to it in millimetres.
 
     seed: of the points, which are drawn evenly from all voxels.
     """
+    from scipy.spatial import cKDTree
 
-    name = "random"
-
-    seed: int = 0
-
-    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
-        """The number of the nearest point."""
-        from scipy.spatial import cKDTree
-
-        shape, spacing = picture.array.shape[:3], np.array(picture.spacing_mm)
-        total = int(np.prod(shape))
-        chosen = np.random.default_rng(self.seed).choice(total, min(segments, total), replace=False)
-        tree = cKDTree(np.stack(np.unravel_index(np.sort(chosen), shape), axis=1) * spacing)
-        plane = np.indices((1, *shape[1:])).reshape(3, -1).T * spacing
-        found = [tree.query(plane + (z * spacing[0], 0, 0), workers=-1)[1] for z in range(shape[0])]
-        return np.stack(found).reshape(shape)
+    shape, spacing = picture.array.shape[:3], np.array(picture.spacing_mm)
+    total = int(np.prod(shape))
+    chosen = np.random.default_rng(seed).choice(total, min(segments, total), replace=False)
+    tree = cKDTree(np.stack(np.unravel_index(np.sort(chosen), shape), axis=1) * spacing)
+    plane = np.indices((1, *shape[1:])).reshape(3, -1).T * spacing
+    found = [tree.query(plane + (z * spacing[0], 0, 0), workers=-1)[1] for z in range(shape[0])]
+    return np.stack(found).reshape(shape)
 
 
 def grid_cells(shape: tuple[int, ...], cells: tuple[int, ...]) -> NDArray[np.int64]:

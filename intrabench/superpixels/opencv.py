@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats32
 from intrabench.specs.values import Iterations, Positive
-from intrabench.superpixels.base import SliceSuperpixels
+from intrabench.superpixels.base import slice_superpixels
 
 MSLIC = 102
 """OpenCV's number for it."""
@@ -24,97 +22,67 @@ LEAST_EDGE = 6
 """Pixels. Of smaller superpixels OpenCV would join nearly all."""
 
 
-@dataclass(frozen=True)
-class Seeds(SliceSuperpixels):
+@slice_superpixels("seeds", "cv2")
+def seeds(
+    image: Floats32,
+    segments: int,
+    levels: Iterations = 4,
+    prior: Annotated[int, Interval(ge=0, le=5)] = 2,
+    bins: Annotated[int, Interval(ge=1, le=100)] = 5,
+    iterations: Iterations = 10,
+) -> NDArray[Any]:
     """SEEDS (Van den Bergh et al., ECCV 2012): blocks exchange pixels at their boundaries (OpenCV).
 
     levels: of blocks within blocks, at most; the image must be large enough for them. prior: from 0 to 5, how smooth
     boundaries are. bins: of the histograms of colour. iterations: of exchanging pixels.
     """
-
-    name = "seeds"
-    extra = "superpixels"
-    requires = ("cv2",)
-
-    levels: Iterations = 4
-    prior: Annotated[int, Interval(ge=0, le=5)] = 2
-    bins: Annotated[int, Interval(ge=1, le=100)] = 5
-    iterations: Iterations = 10
-
-    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
-        """Labels."""
-        height, width, channels = image.shape
-        most = int(np.log2(max(2.0, np.sqrt(height * width / segments))))  # a block of the lowest level has 2 pixels
-        levels = min(self.levels, max(1, most))
-        make = _contributed().createSuperpixelSEEDS
-        seeds = make(width, height, channels, segments, levels, self.prior, self.bins)
-        seeds.iterate(_bytes(image), self.iterations)
-        return seeds.getLabels()
+    height, width, channels = image.shape
+    most = int(np.log2(max(2.0, np.sqrt(height * width / segments))))  # a block of the lowest level has 2 pixels
+    levels = min(levels, max(1, most))
+    make = _contributed().createSuperpixelSEEDS
+    seeds = make(width, height, channels, segments, levels, prior, bins)
+    seeds.iterate(_bytes(image), iterations)
+    return seeds.getLabels()
 
 
-@dataclass(frozen=True)
-class Lsc(SliceSuperpixels):
+@slice_superpixels("lsc", "cv2")
+def lsc(image: Floats32, segments: int, ratio: Positive = 0.075, iterations: Iterations = 10) -> NDArray[Any]:
     """Linear spectral clustering (Li and Chen, CVPR 2015) of OpenCV.
 
     ratio: how much place counts beside colour. iterations: of k-means.
     """
-
-    name = "lsc"
-    extra = "superpixels"
-    requires = ("cv2",)
-
-    ratio: Positive = 0.075
-    iterations: Iterations = 10
-
-    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
-        """Labels."""
-        with _one_thread():
-            found = _contributed().createSuperpixelLSC(_lab(image), _edge(image, segments), self.ratio)
-            found.iterate(self.iterations)
-            _join_small(found, image, segments)
-        return found.getLabels()
+    make = _contributed().createSuperpixelLSC
+    return _clustered(lambda lab, edge: make(lab, edge, ratio), image, segments, iterations)
 
 
-@dataclass(frozen=True)
-class Mslic(SliceSuperpixels):
+@slice_superpixels("mslic", "cv2")
+def mslic(image: Floats32, segments: int, ruler: Positive = 10.0, iterations: Iterations = 10) -> NDArray[Any]:
     """Manifold SLIC (Liu et al., CVPR 2016): superpixels are smaller where there is more to see (OpenCV).
 
     ruler: how much place counts beside colour. iterations: of k-means.
     """
-
-    name = "mslic"
-    extra = "superpixels"
-    requires = ("cv2",)
-
-    ruler: Positive = 10.0
-    iterations: Iterations = 10
-
-    def segment_slice(self, image: Floats32, segments: int) -> NDArray[Any]:
-        """Labels."""
-        with _one_thread():
-            found = _contributed().createSuperpixelSLIC(_lab(image), MSLIC, _edge(image, segments), self.ruler)
-            found.iterate(self.iterations)
-            _join_small(found, image, segments)
-        return found.getLabels()
+    make = _contributed().createSuperpixelSLIC
+    return _clustered(lambda lab, edge: make(lab, MSLIC, edge, ruler), image, segments, iterations)
 
 
-def _join_small(found: Any, image: Floats32, segments: int) -> None:
-    """Let small pieces join neighbours."""
-    if _edge(image, segments) >= LEAST_EDGE:
-        found.enforceLabelConnectivity(SMALLEST)
+def _clustered(make: Callable[[Any, int], Any], image: Floats32, segments: int, iterations: int) -> NDArray[Any]:
+    """Labels of a k-means of OpenCV, of one thread: several add up in any order, and LSC then differs each time.
 
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Several threads add up in any order, and LSC then gives other superpixels each time."""
+    make: from Lab colours and the edge of a square that is an even share of the image, in pixels.
+    """
     import cv2
 
+    edge = max(2, round(float(np.sqrt(image.shape[0] * image.shape[1] / segments))))
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
-        yield
+        found = make(_lab(image), edge)
+        found.iterate(iterations)
+        if edge >= LEAST_EDGE:
+            found.enforceLabelConnectivity(SMALLEST)
     finally:
         cv2.setNumThreads(threads)
+    return found.getLabels()
 
 
 def _contributed() -> Any:
@@ -126,11 +94,6 @@ def _contributed() -> Any:
             "then pip install --force-reinstall opencv-contrib-python-headless"
         )
     return cv2.ximgproc
-
-
-def _edge(image: Floats32, segments: int) -> int:
-    """The edge of a square that is an even share of the image, in pixels."""
-    return max(2, round(float(np.sqrt(image.shape[0] * image.shape[1] / segments))))
 
 
 def _bytes(image: Floats32) -> NDArray[np.uint8]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.specs.values import Iterations, Positive, Smoothing
-from intrabench.superpixels.base import Picture, Superpixels
+from intrabench.superpixels.base import Picture, superpixels
 
 GREY = 0.03
 """By which compactness is multiplied for grey images: scikit-image scales them to 1, while white has the lightness 100.
@@ -20,44 +19,25 @@ WHITE = 100.0
 """Intensities for SimpleITK go from 0 to it, as lightness does."""
 
 
-@dataclass(frozen=True)
-class Slic(Superpixels):
+@superpixels("slic", "skimage")
+def slic(
+    picture: Picture, segments: int, compactness: Positive = 10.0, iterations: Iterations = 10, sigma: Smoothing = 0.0
+) -> NDArray[Any]:
     """SLIC (Achanta et al., PAMI 2012) of scikit-image, in volumes with their spacing.
 
     compactness: how much place counts beside colour, which is that of CIE Lab; for grey images 0.03 of it, beside grey
     from 0 to 1. iterations: of k-means. sigma: standard deviation in voxels of a Gaussian that smooths the image first.
     """
-
-    name = "slic"
-    extra = "superpixels"
-    requires = ("skimage",)
-
-    compactness: Positive = 10.0
-    iterations: Iterations = 10
-    sigma: Smoothing = 0.0
-
-    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
-        """Connected labels."""
-        return _slic(picture, segments, self.compactness, self.iterations, self.sigma, zero=False)
+    return _slic(picture, segments, compactness, iterations, sigma, zero=False)
 
 
-@dataclass(frozen=True)
-class Slico(Superpixels):
+@superpixels("slico", "skimage")
+def slico(picture: Picture, segments: int, iterations: Iterations = 10, sigma: Smoothing = 0.0) -> NDArray[Any]:
     """SLICO: SLIC that adapts its compactness to each superpixel, so that it has no parameter for it (scikit-image).
 
     iterations: of k-means. sigma: standard deviation in voxels of a Gaussian that smooths the image first.
     """
-
-    name = "slico"
-    extra = "superpixels"
-    requires = ("skimage",)
-
-    iterations: Iterations = 10
-    sigma: Smoothing = 0.0
-
-    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
-        """Connected labels."""
-        return _slic(picture, segments, 10.0, self.iterations, self.sigma, zero=True)
+    return _slic(picture, segments, 10.0, iterations, sigma, zero=True)
 
 
 def _slic(
@@ -80,28 +60,20 @@ def _slic(
     )
 
 
-@dataclass(frozen=True)
-class SitkSlic(Superpixels):
+@superpixels("sitk_slic")
+def sitk_slic(picture: Picture, segments: int, proximity: Positive = 10.0, iterations: Iterations = 5) -> NDArray[Any]:
     """SLIC of SimpleITK, which needs no other package: its grid is even in millimetres.
 
     proximity: how much place counts beside intensity, which goes from 0 to 100 (colours from 0 to 100, too).
     iterations: of k-means.
     """
+    import SimpleITK as sitk
 
-    name = "sitk_slic"
-
-    proximity: Positive = 10.0
-    iterations: Iterations = 5
-
-    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
-        """Connected labels."""
-        import SimpleITK as sitk
-
-        flat = picture.array.shape[0] == 1
-        array = (picture.array[0] if flat else picture.array) * np.float32(WHITE)
-        image = sitk.GetImageFromArray(array, isVector=True)
-        shape, cells = picture.array.shape[:3], picture.cells(segments)
-        sizes = [max(1, round(length / parts)) for length, parts in zip(shape, cells, strict=True)]
-        labels = sitk.SLIC(image, sizes[:0:-1] if flat else sizes[::-1], self.proximity, self.iterations)
-        found = sitk.GetArrayFromImage(labels)
-        return found[None] if flat else found
+    flat = picture.array.shape[0] == 1
+    array = (picture.array[0] if flat else picture.array) * np.float32(WHITE)
+    image = sitk.GetImageFromArray(array, isVector=True)
+    shape, cells = picture.array.shape[:3], picture.cells(segments)
+    sizes = [max(1, round(length / parts)) for length, parts in zip(shape, cells, strict=True)]
+    labels = sitk.SLIC(image, sizes[:0:-1] if flat else sizes[::-1], proximity, iterations)
+    found = sitk.GetArrayFromImage(labels)
+    return found[None] if flat else found

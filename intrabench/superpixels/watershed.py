@@ -2,53 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.specs.values import Positive, Smoothing
-from intrabench.superpixels.base import Picture, Superpixels
+from intrabench.superpixels.base import Picture, superpixels
 from intrabench.superpixels.baselines import grid_points
 
 
-@dataclass(frozen=True)
-class Watershed(Superpixels):
+@superpixels("watershed", "skimage")
+def watershed(picture: Picture, segments: int, sigma: Smoothing = 0.5) -> NDArray[Any]:
     """Watershed (Meyer 1992) of the length of the gradient, flooded from the points of a grid (scikit-image).
 
     sigma: standard deviation, in the smallest side of a voxel, of a Gaussian that smooths the image first.
     """
-
-    name = "watershed"
-    extra = "superpixels"
-    requires = ("skimage",)
-
-    sigma: Smoothing = 0.5
-
-    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
-        """The basin of each voxel."""
-        return _flooded(picture, segments, self.sigma, 0.0)
+    return _flooded(picture, segments, sigma, 0.0)
 
 
-@dataclass(frozen=True)
-class CompactWatershed(Superpixels):
+@superpixels("compact_watershed", "skimage")
+def compact_watershed(
+    picture: Picture, segments: int, compactness: Positive = 0.001, sigma: Smoothing = 0.5
+) -> NDArray[Any]:
     """Compact watershed (Neubert and Protzel, ICPR 2014): basins also keep near their seeds (scikit-image).
 
     compactness: how much the distance to the seed in voxels counts beside the gradient, for intensities from 0 to 1.
     sigma: as of `watershed`.
     """
-
-    name = "compact_watershed"
-    extra = "superpixels"
-    requires = ("skimage",)
-
-    compactness: Positive = 0.001
-    sigma: Smoothing = 0.5
-
-    def segment(self, picture: Picture, segments: int) -> NDArray[Any]:
-        """The basin of each voxel."""
-        return _flooded(picture, segments, self.sigma, self.compactness)
+    return _flooded(picture, segments, sigma, compactness)
 
 
 def _flooded(picture: Picture, segments: int, sigma: float, compactness: float) -> NDArray[Any]:

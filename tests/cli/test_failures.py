@@ -16,9 +16,7 @@ import intrabench
 from intrabench.errors import IntraBenchError, PartialResults
 from intrabench.results.parts import read_rows
 from intrabench.results.runs import read_records
-from intrabench.results.store import Store
 from tests.conftest import Said
-from tests.results import made
 from tests.wording import line_with, without_reasons
 
 LOST = "left out, for their data could not be read: 1 case of pics (see `intrabench failures`)"
@@ -175,13 +173,3 @@ def test_a_case_without_data_says_so_when_there_is_nothing_else(
     said = say("table", "--out", "out")
     assert (said.code, said.err) == (2, wording)
     assert say("table", "--out", "out", "--failed", "all").code == 0
-
-
-def test_results_from_before_are_read_by_the_new_rule() -> None:
-    """A case that could not be prepared had a status of models."""
-    rows = made.rows({"dice": 0.5}, {"dice": 0.0, "case": "2", "target": "*", "status": "oom", "session": "lost"})
-    given = [{k: v for k, v in row.items() if v is not None} for row in rows.to_dicts()]
-    Store(Path("old"), "run").write_part(given, [])
-    assert read_rows(Path("old")).sort("case")["status"].to_list() == ["ok", "no_data"]
-    with pytest.warns(PartialResults, match="1 case of d"):
-        assert intrabench.table("old")["d"].to_list() == [0.5]

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.base import Dataset, NotFetched
-from intrabench.datasets.families.photo_set import PhotoSet
+from intrabench.datasets.photo_sets import PhotoSet
 from intrabench.models.weights import registry as weights
 from intrabench.registry import registry
 

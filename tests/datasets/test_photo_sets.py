@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.stored_case import StoredCase
-from intrabench.datasets.families.photo_set import PhotoSet
+from intrabench.datasets.photo_sets import PhotoSet
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Array
 from intrabench.registry import registry

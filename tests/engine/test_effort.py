@@ -32,7 +32,6 @@ from tests.test_effort_files import TEXT, written
 
 DATA = "phantom:shape=16x32x32,instances=1"
 OUT = Path("out")
-GOLDEN = Path(__file__).parents[1] / "golden" / "results" / "v0.1"
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -115,10 +114,6 @@ def test_tables_never_average_seconds_of_two_tables() -> None:
     check_mixable(rows)  # Dice is the same
     with pytest.raises(IntraBenchError, match=r"stop seconds=9 by mine@"):
         check_mixable(rows.with_columns(stop=pl.lit("seconds=9")))
-
-
-def test_old_rows_have_the_table_that_ships() -> None:
-    assert read_rows(GOLDEN)["effort"].unique().to_list() == ["seconds@1"]
 
 
 def test_a_hand_from_a_file_is_spelled_out_in_the_rows(say: Callable[..., Said], wording: SnapshotAssertion) -> None:

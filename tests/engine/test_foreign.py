@@ -35,7 +35,7 @@ import typer
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.phantom import Phantom
-from intrabench.metrics.dice import Dice
+from intrabench.metrics.overlap import Dice
 from intrabench.models.base import Answer, Predictor
 from intrabench.models.box_fill import BoxFill
 from intrabench.prompters.box_slice import BoxSlice

@@ -23,7 +23,7 @@ PLUGIN = """
 import os
 from dataclasses import dataclass
 
-from intrabench.metrics.dice import Dice
+from intrabench.metrics.overlap import Dice
 from intrabench.models.box_fill import BoxFill
 from intrabench.prompters.box_slice import BoxSlice
 

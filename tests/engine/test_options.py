@@ -1,4 +1,4 @@
-"""Options: what of them is work, what a record says, and records of older versions."""
+"""Options: what of them is work, and what a record says."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from intrabench.engine.make_job import check_idle
 from intrabench.engine.options import Options, chosen
 from intrabench.errors import IntraBenchError
 from intrabench.models.box_fill import BoxFill
-from intrabench.results.runs import read_record, work_of
-
-V01 = Path(__file__).parents[1] / "golden" / "results" / "v0.1"
 
 
 def test_a_record_has_objects_by_their_specs() -> None:
@@ -61,26 +58,6 @@ def test_weights_are_a_path_or_random(given: str | Path) -> None:
 def test_a_file_called_random_is_a_path() -> None:
     options = chosen({"weights": "./random"})
     assert (options.random, options.weights) == (False, Path("random").absolute())
-
-
-def test_records_from_before_are_read_under_the_names_of_now() -> None:
-    (path, *_) = sorted((V01 / "runs").glob("*.json"))
-    old = read_record(V01, path.stem)
-    assert old["options"]["model"] == ["box_fill", "random_walker"]
-    assert (old["options"]["memory"], old["options"]["plugin"]) == (512, [])
-    now = chosen(
-        {
-            "model": ["box_fill", "random_walker"],
-            "prompter": ["box_interp:n=3+scribble", "point_interp:n=3", "click_center"],
-            "dataset": "phantom:shape=8x48x56,instances=2",
-            "cases": "first:2",
-            "rounds": 2,
-            "save_masks": True,
-            "device": "cpu",
-        }
-    )
-    assert work_of(old) == work_of({"work": now.work})
-    assert work_of(old) != work_of({"work": {**now.work, "rounds": 3}})
 
 
 def test_rounds_without_corrections_are_refused() -> None:

@@ -22,6 +22,7 @@ from intrabench.cli.results import add_results
 from intrabench.datasets.cases import store as cases
 from intrabench.engine import environment
 from intrabench.engine import verify as verifying
+from intrabench.engine.session_spec import CONTRACT
 from intrabench.engine.verify import Trust, Verdict, verify
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
@@ -155,6 +156,13 @@ def test_a_row_that_says_it_is_of_something_else_cannot_be_verified(
     tamper(**changed)
     assert only().found == "unknown"
     assert only().message == wording
+
+
+def test_a_session_of_another_contract_cannot_be_verified() -> None:
+    run(targets="blob.1")
+    tamper(contract=CONTRACT - 1)
+    assert only().found == "unknown"
+    assert "it is of an older version of intrabench" in only().message
 
 
 def test_networks_have_a_tolerance() -> None:

@@ -16,7 +16,7 @@ from intrabench import Answer, DatasetCard, Mask, Request, TypeText, Volume, Vol
 from intrabench.datasets.brain_mni import BrainMNI
 from intrabench.datasets.cases import store
 from intrabench.datasets.phantom import Phantom
-from intrabench.datasets.spine_ct import SpineCT
+from intrabench.datasets.spine_samples import SpineCT
 from intrabench.engine.preview import played
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError, NotApplicable

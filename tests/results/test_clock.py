@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -118,18 +117,6 @@ def test_a_run_that_was_completed_is_whole_although_the_clock_was_ahead(tomorrow
     ended = {**began, "started": "2030-01-01T00:00:00+00:00", "ended": "2030-01-01T00:00:01+00:00"}
     Store(OUT, "run-2").write_record({**ended, "state": "finished"})
     assert unfinished(OUT) == []
-
-
-def test_records_of_older_versions_are_ordered_by_their_times() -> None:
-    Store(OUT, "any")
-    for run, started, ended in (
-        ("a", "2030-01-02", None),
-        ("b", "2030-01-01", "2030-01-03"),
-        ("c", "2030-01-04", None),
-    ):
-        record = {"run_id": run, "started": started, "ended": ended, "state": "finished" if ended else "running"}
-        (OUT / "runs" / f"{run}.json").write_text(json.dumps({**record, "work": {}}))
-    assert [record["run_id"] for record in unfinished(OUT)] == ["c"]
 
 
 def test_of_merged_folders_the_later_stamp_counts_and_a_run_afterwards_more(tomorrow: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_parts_of_other_columns_go_into_packs_of_their_own() -> None:
     for number in range(4):
         store.write_part([row(f"s{number}", metrics="dice@1 roughness@1", roughness=0.25)], [])
     write(OUT, "run-b", 3)
-    for path in listed(OUT / "rows")[:2]:  # of an earlier version
+    for path in listed(OUT / "rows")[:2]:  # as another program may write them
         pl.read_parquet(path).drop("peak_gpu_mb", "contract", "stop").write_parquet(path)
     before = content(OUT)
     assert compact.compact(OUT).packs == 3

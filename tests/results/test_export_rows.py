@@ -87,14 +87,6 @@ def test_a_run_is_exported_as_it_is_read(data: Path) -> None:
     assert turns.equals(read_turns(RESULTS).sort("session", "turn"))
 
 
-def test_rows_of_older_versions_have_the_metrics_of_their_protocol() -> None:
-    stored({"protocol": "intrabench@1+stop:dice=0.9"})
-    (part,) = (RESULTS / "rows").glob("*.parquet")
-    pl.read_parquet(part).drop("metrics", "contract", "stop").write_parquet(part)
-    export_rows(RESULTS, Path("rows.csv"))
-    assert read(Path("rows.csv"))[0]["metrics"] == "dice@1 iou@1 nsd_2mm@1"
-
-
 def test_equal_stores_give_equal_bytes() -> None:
     stored({"case": "a"}, {"case": "b"})
     for name in ("one", "two"):

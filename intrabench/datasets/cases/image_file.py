@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.files.headers import ZSTANDARD, believe, nifti
+from intrabench.files.headers import ZSTANDARD, believe
 from intrabench.mask import Array
 from intrabench.volume import Grid, Volume
 
 IMAGE = "image.nii.zst"
-OLD_IMAGE = "image.nii.gz"
-"""What format 1 of stored cases has instead: the image on its original grid, packed by gzip."""
 LEVEL = 1
 """Of compression. Level 3 makes files of CT a tenth smaller, but takes two to nine times as long to write."""
 HEADER = 352
@@ -46,10 +44,8 @@ def read_image_file(path: Path, grid: Grid) -> Array:
     """The voxels ``(z, y, x)`` or ``(z, y, x, channel)`` of the image at `path`, which is of a scan on `grid`.
 
     Raises:
-        Exception: of zstandard, gzip, zlib, nibabel or ours, if the file is not as it was written.
+        Exception: of zstandard, nibabel or ours, if the file is not as it was written.
     """
-    if path.name == OLD_IMAGE:
-        return _read_old(path, grid)
     import zstandard
 
     with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file, AT_ONCE) as packed:
@@ -80,11 +76,3 @@ def _announced(path: Path, head: bytes, grid: Grid) -> Array:
         raise ValueError(f"{path} has another header than the index of its case says")
     believe(path, math.prod(shape) * dtype.itemsize, path.stat().st_size, packed=True, ratio=ZSTANDARD)
     return np.empty(shape, dtype)
-
-
-def _read_old(path: Path, grid: Grid) -> Array:
-    stored: Any = nifti(path)
-    array: Array = stored.dataobj.get_unscaled()
-    if array.shape[:3] != grid.shape:
-        raise ValueError(f"{path} has another shape than the index of its case says")
-    return grid.to_canonical(array)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import cache
@@ -18,6 +18,7 @@ from pathlib import Path
 from intrabench.datasets.base import Dataset, Files, Watch, cases_of, load_case
 from intrabench.datasets.cases.stored_case import INDEX, CaseIndex, StoredCase, read_index, write_case
 from intrabench.errors import IntraBenchError
+from intrabench.fetch import download
 from intrabench.fetch.source import Source
 from intrabench.files.atomic import CannotWrite, make_folder, sync, sync_all, writing
 from intrabench.files.cleanup import LEASES, remove_leftovers
@@ -46,7 +47,7 @@ def _index(dataset: Dataset, case: str, folder: Path) -> CaseIndex | None:
     now, named = _state(files), {_place(path) for path in files}
     # a missing source file (a drive that is not mounted) does not invalidate a complete case
     same = found.inputs.keys() <= named and all(found.inputs.get(name) == state for name, state in now.items())
-    if not same or (found.version or dataset.version) != version_of(dataset):
+    if not same or found.version != version_of(dataset):
         return None
     return replace(found, modality=dataset.card.modality or found.modality)
 
@@ -123,6 +124,36 @@ def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None =
     downloads = downloads_of(root)
     listed = [*dataset.sources(), *(source for case in cases for source in dataset.case_sources(case))]
     return [source for source in dict.fromkeys(listed) if not source.is_here(downloads)]
+
+
+def fetch_shared(dataset: Dataset, watch: Watch) -> None:
+    """Download the files that all cases need; some data sets know their cases only afterwards.
+
+    Raises:
+        IntraBenchError: a file cannot be downloaded, or the disk has too little space.
+    """
+    downloads = downloads_of()
+    ask_for_space(dataset, to_download(dataset))
+    problems = []
+    for source in dataset.sources():
+        try:
+            Files(downloads, downloads, watch).fetch(source)
+        except IntraBenchError as error:  # try the others too, and report all files that are missing
+            problems.append(str(error))
+    if problems:
+        raise IntraBenchError(" ".join(problems))
+
+
+def ask_for_space(dataset: Dataset, files: Iterable[Source]) -> None:
+    """Refuse downloads that do not fit on the disk together, before the first one starts; the data set names them.
+
+    Raises:
+        IntraBenchError: the disk has too little space, or cannot be written to.
+    """
+    folder = downloads_of()
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    download.ask_for_space(folder / dataset.name, int(sum(file.megabytes for file in files) * 1e6))
 
 
 def lacks(dataset: Dataset, case: str, root: Path | None = None) -> str:

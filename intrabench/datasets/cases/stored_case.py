@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from intrabench.datasets.cases.image_file import IMAGE, OLD_IMAGE, read_image_file, write_image_file
+from intrabench.datasets.cases.image_file import IMAGE, read_image_file, write_image_file
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_json
 from intrabench.files.headers import Arrays
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
 
 FORMAT = 2
-"""Of what is written. Format 1, which is read as well, has its image in `OLD_IMAGE`."""
+"""Of stored cases; one of another format is converted again."""
 TARGETS, INDEX = "targets.npz", "case.json"
 
 
@@ -37,8 +37,8 @@ class CaseIndex:
 
     shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the original grid.
     sizes holds the bytes of the stored files, inputs the size and time of the user's files that they were made from.
-    version: `version_of` the data set that made it; empty in cases that earlier versions of IntraBench stored.
-    modality: that of the data set's card, else of the file. notes: what is unusual, one sentence each.
+    version: `version_of` the data set that made it. modality: that of the data set's card, else of the file.
+    notes: what is unusual, one sentence each.
     """
 
     case: str
@@ -63,11 +63,6 @@ class CaseIndex:
         """The same with the targets that the data set makes of the stored ones."""
         targets = dataset.gathered(self.targets)
         return self if targets is None else replace(self, targets=tuple(info for info, _ in targets))
-
-    @property
-    def image(self) -> str:
-        """The name of the file of the image."""
-        return OLD_IMAGE if OLD_IMAGE in self.sizes else IMAGE
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,12 +89,12 @@ class StoredCase:
         Raises:
             IntraBenchError: the stored image is missing or damaged.
         """
-        path, grid = self.folder / self.index.image, self.index.grid
+        path, grid = self.folder / IMAGE, self.index.grid
         try:
             if path.stat().st_size != self.index.sizes[path.name]:
                 raise ValueError(f"{path} was cut")  # maybe in its checksum only
             stored = Volume(read_image_file(path, grid), grid, self.index.modality, case=self.index.case)
-        except Exception as error:  # damage shows in the header, in zstandard or in what old images are packed with
+        except Exception as error:  # damage shows in the header or in zstandard
             raise damaged(path, self.remedy) from error
         return self.seen(stored)
 
@@ -150,7 +145,7 @@ class StoredCase:
         """One sentence for each stored file that has changed; reads everything."""
         found = []
         if image_hash(self.volume) != self.index.image_hash:
-            found.append(str(damaged(self.folder / self.index.image, self.remedy)))
+            found.append(str(damaged(self.folder / IMAGE, self.remedy)))
         if tuple(target.info() for target in self.targets()) != self.index.targets:
             found.append(str(damaged(self.folder / TARGETS, self.remedy)))
         return found
@@ -221,12 +216,11 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
     path = folder / INDEX
     try:
         stored = read_json(path, _TYPES)
-        if stored.pop("format") not in (1, FORMAT):
+        if stored.pop("format") != FORMAT:
             return None
         infos = _target_infos(stored.pop("targets"))
-        for name in ("shape", "spacing_mm", "file_shape"):
+        for name in ("shape", "spacing_mm", "file_shape", "notes"):
             stored[name] = tuple(stored[name])
-        stored["notes"] = tuple(stored.get("notes", ()))
         index = CaseIndex(**{**stored, "affine": tuple(tuple(row) for row in stored["affine"]), "targets": infos})
         if [len(index.shape), len(index.spacing_mm)] == [3, 3] and np.isfinite(index.spacing_mm).all() and index.grid:
             return index

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from intrabench.errors import IntraBenchError, broken
+from intrabench.errors import IntraBenchError, reading
 
 _UNKNOWN_LENGTH = 0xFFFFFFFF
 
@@ -45,17 +43,6 @@ def _check_complete(dataset: Any) -> None:
     announced, value = getattr(last, "length", _UNKNOWN_LENGTH), getattr(last, "value", None)
     if announced != _UNKNOWN_LENGTH and len(value or b"") < announced:
         raise EOFError(f"{announced - len(value or b'')} bytes are missing at its end")
-
-
-@contextmanager
-def reading(name: Path | str) -> Iterator[None]:
-    """Turn any exception into one sentence; libraries raise various exceptions for damaged files."""
-    try:
-        yield
-    except IntraBenchError:
-        raise
-    except Exception as error:
-        raise broken(name, error) from error
 
 
 def highdicom_for(path: Path) -> Any:

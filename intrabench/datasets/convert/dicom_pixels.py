@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.datasets.convert.dicom_file import read_dataset, reading
+from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_frame import check_frame
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import check_memory
 from intrabench.mask import Array
 

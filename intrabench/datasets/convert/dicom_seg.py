@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets.convert.dicom_file import highdicom_for, read_dataset, reading, required
+from intrabench.datasets.convert.dicom_file import highdicom_for, read_dataset, required
 from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_group
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import check_memory
 from intrabench.mask import Array
 from intrabench.volume import Grid

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.datasets.convert import dicom_pixels, dicom_plane, dicom_references
-from intrabench.datasets.convert.dicom_file import NotDicom, highdicom_for, read_dataset, reading, required
+from intrabench.datasets.convert.dicom_file import NotDicom, highdicom_for, read_dataset, required
 from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, read_file, read_frame
 from intrabench.datasets.convert.dicom_plane import Plane
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_stack import Gaps, stack
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, reading
 from intrabench.mask import Array
 from intrabench.volume import Volume, check_intensities
 

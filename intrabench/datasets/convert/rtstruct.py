@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets.convert.dicom_file import read_dataset, reading, required
+from intrabench.datasets.convert.dicom_file import read_dataset, required
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.polygons import filled
 from intrabench.datasets.convert.resample import canonical_mask
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError, reading, several
 from intrabench.mask import Floats, Mask
 
 _CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from intrabench.datasets.convert.label_map import Box, boxes_of, whole
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError, broken, several
+from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.mask import Array
 from intrabench.volume import Grid
@@ -46,15 +46,11 @@ def has_segments(path: Path) -> bool:
     Raises:
         IntraBenchError: the header cannot be read.
     """
-    try:
+    with reading(path):
         if _is_nifti(path):
             image: Any = nifti(path)
             return len(image.shape) == 4 and image.shape[3] > 1
         return path.suffix.lower() in (".nrrd", ".nhdr") and bool(_indices(_header(path)))
-    except IntraBenchError:
-        raise
-    except Exception as error:  # readers raise various exceptions for damaged files
-        raise broken(path, error) from error
 
 
 def drawn_in(path: Path) -> Iterator[Drawn]:
@@ -68,12 +64,8 @@ def drawn_in(path: Path) -> Iterator[Drawn]:
     Raises:
         IntraBenchError: the file is truncated, or its values do not fit the header.
     """
-    try:
+    with reading(path):
         yield from (_one_hot if _is_nifti(path) else _slicer)(path)
-    except IntraBenchError:
-        raise
-    except Exception as error:
-        raise broken(path, error) from error
 
 
 def cut_out(labels: Array, affine: Affine) -> Iterator[Drawn]:

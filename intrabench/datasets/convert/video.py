@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import IGNORED, VOID, read_ids, read_photo
-from intrabench.datasets.convert.photo_pairs import SUFFIXES
+from intrabench.datasets.convert.photo import IGNORED, SUFFIXES, VOID, read_ids, read_photo
 from intrabench.datasets.convert.segments import Segment, Strokes
 from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import joined, lines_of, pixels_of, read_scribbles

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, Files
@@ -15,7 +17,6 @@ from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import Segment, settled
-from intrabench.datasets.families.cohort import cohort
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.idc import IdcSeries
 from intrabench.fetch.source import Source
@@ -26,6 +27,19 @@ from intrabench.volume import Volume
 IDC = "https://portal.imaging.datacommons.cancer.gov/explore/filters/?collection_id="
 SHARED = "K. Clark et al., J Digit Imaging 26, 1045 (2013), doi:10.1007/s10278-013-9622-7"
 READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
+COHORTS = Path(__file__).parent / "cohorts"
+"""The series of each case of a data set, pinned; ``docs/make_cohorts.py`` documents how they were chosen."""
+
+
+@cache
+def cohort(name: str) -> Mapping[str, tuple[IdcSeries, ...]]:
+    """The series of each case of a data set, in the order of its file."""
+    found: dict[str, list[IdcSeries]] = {}
+    with (COHORTS / f"{name}.csv").open(newline="", encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            series = IdcSeries(row["uid"], row["uuid"], row["kind"], int(row["files"]), float(row["mb"]), row["about"])
+            found.setdefault(row["case"], []).append(series)
+    return {case: tuple(series) for case, series in found.items()}
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
+from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.photo import read_photo
 from intrabench.datasets.folder.layout import Layout, Loaded
 from intrabench.datasets.folder.pairing import DRAWN
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
 
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".webp")
 PLACES = ("annotations", "groundTruth")
 
 
@@ -22,23 +22,19 @@ PLACES = ("annotations", "groundTruth")
 class Annotated(Layout):
     """A folder of pictures, and another one with the annotations of each by its name.
 
-    pictures: the picture of each case, and the files of its annotations.
+    content: the picture of each case, and the files of its annotations.
     """
 
-    pictures: Mapping[str, tuple[Path, Sequence[Path]]]
-
-    def cases(self) -> tuple[str, ...]:
-        """The names of the pictures, sorted."""
-        return tuple(self.pictures)
+    content: Mapping[str, tuple[Path, Sequence[Path]]]
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The picture and its annotations."""
-        picture, annotations = self.pictures[case]
+        picture, annotations = self.content[case]
         return picture, *annotations
 
     def load(self, case: str, rules: Rules) -> Loaded:
         """The picture, and the segments of all people."""
-        picture, annotations = self.pictures[case]
+        picture, annotations = self.content[case]
         if not annotations:
             raise IntraBenchError(
                 f"{picture} has no annotation; write one as {case}.png or {case}-1.png, or leave it out"
@@ -70,7 +66,7 @@ def photos_beside_annotations(path: Path, label: Path | None, channel: int) -> A
     named = [one for one in arrays if one.stem.endswith(DRAWN)]
     files = [*named, *_files(path, (".mat",))]
     found = _annotated("photographs beside annotations", pictures, files)
-    if found is None or not any(drawn for _, drawn in found.pictures.values()):
+    if found is None or not any(drawn for _, drawn in found.content.values()):
         if named:
             photo = named[0].stem.removesuffix(DRAWN)
             raise IntraBenchError(f"{named[0]} has no photograph beside it; expected {photo}.jpg or {photo}.png")
@@ -96,7 +92,7 @@ def _annotated(kind: str, pictures: Sequence[Path], files: Sequence[Path]) -> An
         one.stem: (one, [file for file in files if _is_of(file.stem, one.stem, names)]) for one in pictures
     }
     found = dict(sorted(found.items()))
-    return Annotated(kind=kind, pictures=found, stated={"modality": "natural RGB"})
+    return Annotated(kind=kind, content=found, stated={"modality": "natural RGB"})
 
 
 def _is_of(annotation: str, name: str, names: Sequence[str]) -> bool:

@@ -27,27 +27,23 @@ class Dicom(Layout):
     lost: for cases whose images or segmentations cannot be read, why.
     """
 
-    series: Mapping[str, tuple[FoundSeries, Sequence[FoundSeries]]]
+    content: Mapping[str, tuple[FoundSeries, Sequence[FoundSeries]]]
     lost: Mapping[str, str] = field(default_factory=dict)
-
-    def cases(self) -> tuple[str, ...]:
-        """The IDs of the patients, sorted; if a patient has several series, with a suffix that distinguishes them."""
-        return tuple(self.series)
 
     def patient(self, case: str) -> str:
         """The PatientID, of which the name of the case is made, too."""
-        return _patient(self.series[case][0])
+        return _patient(self.content[case][0])
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files of the slices and of their segmentations."""
-        image, drawn = self.series[case]
+        image, drawn = self.content[case]
         return *image.paths, *(path for one in drawn for path in one.paths)
 
     def load(self, case: str, rules: Rules) -> Loaded:
         """The series as a volume, and the segments of all its segmentation files in order."""
         if case in self.lost:
             raise IntraBenchError(self.lost[case])
-        image, drawn = self.series[case]
+        image, drawn = self.content[case]
         files: dict[str, tuple[Path, str]] = {}
         contents, copies = [], []
         for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
@@ -111,7 +107,7 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
         notes.append(f"{unused} of {len(images)} image series have no segmentation; they are left out")
     return Dicom(
         kind="DICOM",
-        series=dict(sorted(series.items())),
+        content=dict(sorted(series.items())),
         lost=lost,
         stated={"modality": modalities.pop()} if len(modalities) == 1 else {},
         notes=tuple(notes),

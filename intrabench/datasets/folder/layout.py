@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.rules import Rules
@@ -24,11 +25,13 @@ class Loaded:
 class Layout(ABC):
     """A recognised folder or file.
 
+    content: what each case is made of, by its name, also of cases that cannot be loaded; a subclass says what that is.
     kind: name of the layout, for people. labels: the names of labels that the folder declares, also those that do not
     occur. stated: fields of `DatasetCard` that the folder states. notes: what is unusual, one sentence each.
     """
 
     kind: str
+    content: Mapping[str, Any]
     labels: tuple[str, ...] = ()
     stated: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -38,9 +41,9 @@ class Layout(ABC):
         """That of the data set: it changes whenever the same files could give other scans or targets."""
         return "2"
 
-    @abstractmethod
     def cases(self) -> tuple[str, ...]:
         """The names of the cases, including those that cannot be loaded."""
+        return tuple(self.content)
 
     def patient(self, case: str) -> str:
         """The patient that a case is of, if the files say it, else the case."""

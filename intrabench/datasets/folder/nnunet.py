@@ -35,9 +35,10 @@ def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
         return None
     channels = _channels(content, channel, described)
     regions = regions_of(content.get("labels"), described)
+    pairs = _listed(listed, path, channel) if isinstance(listed, dict) else _found(content, images, labels, channel)
     return Pairs(
         kind="nnU-Net",
-        pairs=_listed(listed, path, channel) if isinstance(listed, dict) else _found(content, images, labels, channel),
+        content=pairs,
         regions=regions,
         labels=tuple(name for name in regions if name != IGNORE),
         stated=_stated(content, channels[channel] if channels else ""),

@@ -12,7 +12,7 @@ import numpy as np
 from intrabench.datasets.convert.challenge_boxes import first_boxes, table_rows, unpickled
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.folder.layout import Loaded
-from intrabench.errors import IntraBenchError, broken
+from intrabench.errors import IntraBenchError, reading
 from intrabench.files.headers import Arrays
 from intrabench.mask import Array, Box
 from intrabench.volume import Volume, check_intensities
@@ -58,33 +58,23 @@ def read_npz(image: Path, label: Path) -> Loaded:
 
 def _boxes(path: Path) -> list[Box]:
     """The first boxes in a file; none if it has none."""
-    try:
-        with Arrays(path) as stored:
-            if "boxes_table" in stored:
-                rows = table_rows(stored["boxes_table"])
-            else:
-                rows = unpickled(stored.stored("boxes")) if "boxes" in stored else []
+    with reading(path), Arrays(path) as stored:
+        if "boxes_table" in stored:
+            return first_boxes(table_rows(stored["boxes_table"]), str(path))
+        try:
+            rows = unpickled(stored.stored("boxes")) if "boxes" in stored else []
+        except pickle.UnpicklingError as error:
+            raise IntraBenchError(
+                f"{path} has boxes that are more than numbers ({error}), and nothing else is read from a file; write "
+                "boxes_table instead, or leave boxes out"
+            ) from error
         return first_boxes(rows, str(path))
-    except IntraBenchError:
-        raise
-    except pickle.UnpicklingError as error:
-        raise IntraBenchError(
-            f"{path} has boxes that are more than numbers ({error}), and nothing else is read from a file; write "
-            "boxes_table instead, or leave boxes out"
-        ) from error
-    except Exception as error:  # zip, zlib, numpy and pickle raise different exceptions for damaged files
-        raise broken(path, error) from error
 
 
 def _arrays(path: Path, *names: str) -> Sequence[Array]:
-    try:
-        with Arrays(path) as stored:
-            found = set(stored)
-            arrays = [stored[name] for name in names if name in found]
-    except IntraBenchError:
-        raise
-    except Exception as error:  # zip, zlib and numpy raise different exceptions for damaged files
-        raise broken(path, error) from error
+    with reading(path), Arrays(path) as stored:
+        found = set(stored)
+        arrays = [stored[name] for name in names if name in found]
     for name in names:
         if name not in found:
             remedy = "give the files that contain it as IMAGES:label=LABELS" if name == "gts" else "export it again"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Layout, Loaded
 from intrabench.datasets.folder.pairing import DRAWN, NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem
@@ -30,28 +30,24 @@ class Pairs(Layout):
     are made from.
     """
 
-    pairs: Mapping[str, Pair]
+    content: Mapping[str, Pair]
     regions: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     more: tuple[Path, ...] = ()
 
     @property
     def version(self) -> str:
         """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels."""
-        later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.pairs.values())
+        later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.content.values())
         return "3" if later else super().version
-
-    def cases(self) -> tuple[str, ...]:
-        """The common names of image and label, sorted."""
-        return tuple(self.pairs)
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The image and the label file, and the files that all cases use."""
-        pair = self.pairs[case]
+        pair = self.content[case]
         return *dict.fromkeys(path for path in (pair.image, pair.label) if path), *self.more
 
     def load(self, case: str, rules: Rules) -> Loaded:
         """The image and its segments, with the names of the regions."""
-        pair = self.pairs[case]
+        pair = self.content[case]
         if pair.problem or pair.image is None or pair.label is None:
             raise IntraBenchError(pair.problem)
         for path in (pair.image, pair.label):
@@ -90,7 +86,7 @@ def one_folder(path: Path, label: Path | None, channel: int) -> Pairs | None:
     files = files_in(path)
     npz = {stem(file): Pair(file, file, channel) for file in files if ending(file) == NPZ and not _drawn(file)}
     if npz:
-        return Pairs(kind="npz of CVPR 2025", pairs=npz)
+        return Pairs(kind="npz of CVPR 2025", content=npz)
     labels = [file for file in files if is_label(file)]
     images = [file for file in files if not is_label(file)]
     return _paired("images beside labels", images, labels, channel) if labels else None
@@ -115,11 +111,11 @@ def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """An image file with its label file, or an ``.npz`` file that holds both."""
     if not path.is_file() or (label is None and ending(path) != NPZ) or (label is not None and not label.is_file()):
         return None
-    return Pairs(kind="one image", pairs={stem(path): Pair(path, label or path, channel)}, stated=_stated([path]))
+    return Pairs(kind="one image", content={stem(path): Pair(path, label or path, channel)}, stated=_stated([path]))
 
 
 def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: int) -> Pairs:
-    return Pairs(kind=kind, pairs=pair_up(images, labels, channel), stated=_stated(images))
+    return Pairs(kind=kind, content=pair_up(images, labels, channel), stated=_stated(images))
 
 
 def _stated(images: Sequence[Path]) -> dict[str, str]:

@@ -11,14 +11,14 @@ import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.convert.photo import IGNORED, VOID, has_void, read_ids, read_photo
-from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segment_nrrd import Drawn, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Loaded
 from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
-from intrabench.errors import IntraBenchError, broken, several
+from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import nifti
 from intrabench.mask import Mask
 from intrabench.volume import Grid, Volume, check_intensities, disagreements, read_grid_array, read_image, read_labels
@@ -66,14 +66,10 @@ def _read_channel(path: Path, channel: int) -> Volume:
         )
     if channels == 1:
         return read_image(path)
-    try:
+    with reading(path):
         image: Any = nifti(path)
         image = image.slicer[..., channel]
         array = np.asarray(image.dataobj)
-    except IntraBenchError:
-        raise
-    except Exception as error:  # nibabel passes on the exceptions of gzip and zlib for damaged files
-        raise broken(path, error) from error
     array = array.astype(np.float32) if array.dtype == np.float64 else array
     check_intensities(array, str(path))
     note = f"the file has {channels} channels or time points, of which number {channel} (counted from 0) is used"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from intrabench.datasets.convert.photo_pairs import SUFFIXES as PICTURES
+from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout

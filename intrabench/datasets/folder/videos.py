@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.segments import Segment
@@ -19,24 +19,20 @@ PLACES = (("JPEGImages/480p", "Annotations/480p"), ("images", "masks"), ("images
 class Videos(Layout):
     """A folder with a folder of frames for each video, and another one with a folder of masks for each.
 
-    videos: both folders of each video by its name. scribbles: the folder with a folder of scribbles for each, if any.
+    content: both folders of each video by its name. scribbles: the folder with a folder of scribbles for each, if any.
     """
 
-    videos: Mapping[str, tuple[Path, Path]]
+    content: Mapping[str, tuple[Path, Path]]
     scribbles: Path | None = None
-
-    def cases(self) -> tuple[str, ...]:
-        """The names of the videos, sorted."""
-        return tuple(self.videos)
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """All frames, masks and scribbles."""
-        pictures = (path for folder in self.videos[case] for path in pictures_in(folder))
+        pictures = (path for folder in self.content[case] for path in pictures_in(folder))
         return *pictures, *people(self._scribbles(case))
 
     def load(self, case: str, rules: Rules) -> Loaded:
         """The frames, as ``(frame, y, x, colour)``, and the objects in their masks."""
-        volume, segments, ignored = read_video(*self.videos[case], self._scribbles(case))
+        volume, segments, ignored = read_video(*self.content[case], self._scribbles(case))
         return Loaded(volume, [*segments, Segment(IGNORE, ignored, 0)] if ignored.any() else segments)
 
     def _scribbles(self, case: str) -> Path | None:
@@ -53,9 +49,13 @@ def videos(path: Path, label: Path | None, channel: int) -> Videos | None:
             if shown:
                 left = [f"{name} has no folder of masks in {masks} and is left out" for name in found.keys() - shown]
                 kind = f"videos in {frames.relative_to(path)}" if frames != path else "videos"
-                more = {"stated": {"modality": "natural video, RGB"}, "notes": tuple(sorted(left))}
-                drawn = path / "Scribbles" if label is None else None
-                return replace(Videos(kind=kind, videos=shown, scribbles=drawn), **more)  # type: ignore[arg-type]
+                return Videos(
+                    kind=kind,
+                    content=shown,
+                    stated={"modality": "natural video, RGB"},
+                    notes=tuple(sorted(left)),
+                    scribbles=path / "Scribbles" if label is None else None,
+                )
     return None
 
 

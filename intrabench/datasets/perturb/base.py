@@ -57,10 +57,3 @@ class IntensityChange(Perturbation):
         channels = scaled[None] if scaled.ndim == 3 else np.moveaxis(scaled, -1, 0).copy()
         found = self.change(channels, rng) * span + low
         return found[0] if scaled.ndim == 3 else np.moveaxis(found, 0, -1)
-
-
-def positive(**values: float) -> None:
-    """Refuse a parameter that is not a number above 0."""
-    for name, value in values.items():
-        if not 0 < value < np.inf:
-            raise ValueError(f"{name} must be above 0")

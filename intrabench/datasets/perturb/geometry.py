@@ -1,4 +1,4 @@
-"""Perturbations that move what is in an image: rotation, shear and translation within slices, each one class.
+"""Perturbations that move what is in an image: rotation, shear and translation within slices, each one function.
 
 Targets move along. What comes from outside of the image is as dark as its darkest voxel, and background.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,10 +17,12 @@ from numpy.typing import NDArray
 from intrabench.datasets.perturb.base import Perturbation
 from intrabench.mask import Mask
 from intrabench.prompts import Scribble
+from intrabench.specs.component import of_function
 from intrabench.target import Target
 from intrabench.volume import Volume
 
 Places = NDArray[np.float64]
+Affine = tuple[tuple[tuple[float, float], tuple[float, float]], tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -27,12 +30,8 @@ class Geometry(Perturbation):
     """Base of affine changes within slices: a subclass says where places go, in mm around the centre of the slice."""
 
     @abstractmethod
-    def linear(self) -> list[list[float]]:
-        """The matrix that takes a place ``(y, x)`` to its new one."""
-
-    def shift(self) -> tuple[float, float]:
-        """By how many voxels ``(y, x)`` everything moves besides."""
-        return 0.0, 0.0
+    def affine(self) -> Affine:
+        """The matrix that takes a place ``(y, x)`` to its new one, and by how many voxels everything moves besides."""
 
     def apply(self, volume: Volume, rng: np.random.Generator) -> NDArray[Any]:
         """Move intensities, linearly interpolated."""
@@ -68,58 +67,37 @@ class Geometry(Perturbation):
         )
 
 
-@dataclass(frozen=True)
-class Rotation(Geometry):
+def geometry(name: str, check: Callable[[Any], None]) -> Callable[[Callable[..., Affine]], type[Geometry]]:
+    """Make a perturbation of a function that does what `Geometry.affine` says; see `of_function`."""
+    return lambda function: of_function(Geometry, "affine", function, name=name, __post_init__=check)
+
+
+def _moves(change: Geometry) -> None:
+    for name, value in vars(change).items():
+        if not math.isfinite(value) or not value:
+            raise ValueError(f"{name} must be a number other than 0")
+
+
+@geometry("rotation", _moves)
+def rotation(degrees: float = 10.0) -> Affine:
     """A rotation of slices around their centre by `degrees`, from anterior to right."""
-
-    name = "rotation"
-
-    degrees: float = 10.0
-
-    def __post_init__(self) -> None:
-        _finite(degrees=self.degrees)
-
-    def linear(self) -> list[list[float]]:
-        """The rotation."""
-        cos, sin = math.cos(math.radians(self.degrees)), math.sin(math.radians(self.degrees))
-        return [[cos, -sin], [sin, cos]]
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+    return ((cos, -sin), (sin, cos)), (0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class Shear(Geometry):
+@geometry("shear", _moves)
+def shear(share: float = 0.1) -> Affine:
     """Rows of slices move along x, by `share` of their distance from the middle row."""
-
-    name = "shear"
-
-    share: float = 0.1
-
-    def __post_init__(self) -> None:
-        _finite(share=self.share)
-
-    def linear(self) -> list[list[float]]:
-        """The shear."""
-        return [[1.0, 0.0], [self.share, 1.0]]
+    return ((1.0, 0.0), (share, 1.0)), (0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class Translation(Geometry):
+@geometry("translation", lambda change: None)
+def translation(y: int = 0, x: int = 10) -> Affine:
     """Everything moves by `y` and `x` voxels."""
-
-    name = "translation"
-
-    y: int = 0
-    x: int = 10
-
-    def linear(self) -> list[list[float]]:
-        """Nothing but the shift."""
-        return [[1.0, 0.0], [0.0, 1.0]]
-
-    def shift(self) -> tuple[float, float]:
-        """The translation."""
-        return float(self.y), float(self.x)
+    return ((1.0, 0.0), (0.0, 1.0)), (float(y), float(x))
 
 
-GEOMETRIES: tuple[type[Perturbation], ...] = (Rotation, Shear, Translation)
+GEOMETRIES: tuple[type[Perturbation], ...] = (rotation, shear, translation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +110,9 @@ class _Origin:
     @classmethod
     def of(cls, change: Geometry, shape: tuple[int, ...], spacing_mm: tuple[float, ...]) -> _Origin:
         size, centre = np.array(spacing_mm[1:]), (np.array(shape[1:]) - 1) / 2
-        matrix = np.linalg.inv(change.linear()) * size / size[:, None]
-        return cls(matrix, centre - matrix @ (centre + change.shift()))
+        linear, shift = change.affine()
+        matrix = np.linalg.inv(linear) * size / size[:, None]
+        return cls(matrix, centre - matrix @ (centre + shift))
 
     def now(self, before: NDArray[Any]) -> Places:
         """The places, rows ``y, x``, to which these went."""
@@ -161,9 +140,3 @@ class _Origin:
         points = stroke.points.copy()
         points[:, 1:] = np.rint(self.now(points[:, 1:]))
         return Scribble(points[((points[:, 1:] >= 0) & (points[:, 1:] < shape[1:])).all(axis=1)], stroke.label)
-
-
-def _finite(**values: float) -> None:
-    for name, value in values.items():
-        if not math.isfinite(value) or not value:
-            raise ValueError(f"{name} must be a number other than 0")

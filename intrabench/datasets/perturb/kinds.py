@@ -1,4 +1,4 @@
-"""Perturbations of intensities: noise, blur, lower resolution and the like, each one class.
+"""Perturbations of intensities: noise, blur, lower resolution and the like, each one function.
 
 Those that batchgenerators has are taken from there, with fixed strength; noise that scikit-image has from there.
 """
@@ -6,234 +6,131 @@ Those that batchgenerators has are taken from there, with fixed strength; noise 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from importlib import import_module
 from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.datasets.perturb.base import IntensityChange, Perturbation, positive
+from intrabench.datasets.perturb.base import IntensityChange, Perturbation
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats32
+from intrabench.specs.component import of_function
 
 EXTRA = "perturb"
 
+Rng = np.random.Generator
 
-@dataclass(frozen=True)
-class Noise(IntensityChange):
+
+def intensity_change(
+    name: str, neutral: float | None = 0.0, wrong: Callable[[float], str] = lambda value: ""
+) -> Callable[[Callable[..., NDArray[Any]]], type[IntensityChange]]:
+    """Make a perturbation of a function that does what `IntensityChange.change` says; see `of_function`.
+
+    Its parameter must be above 0. wrong: a sentence about any other value that it cannot have.
+    """
+
+    def check(self: IntensityChange) -> None:
+        ((parameter, value),) = vars(self).items()
+        if problem := wrong(value) if 0 < value < np.inf else f"{parameter} must be above 0":
+            raise ValueError(problem)
+
+    about = {"name": name, "neutral": neutral, "__post_init__": check}
+    return lambda function: of_function(IntensityChange, "change", function, **about)
+
+
+@intensity_change("noise")
+def noise(image: Floats32, rng: Rng, sigma: float = 0.1) -> NDArray[Any]:
     """Gaussian noise of standard deviation `sigma`."""
-
-    name = "noise"
-
-    sigma: float = 0.1
-
-    def __post_init__(self) -> None:
-        positive(sigma=self.sigma)
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Add it."""
-        with _batchgenerators(rng):
-            from batchgenerators.augmentations.noise_augmentations import augment_gaussian_noise
-
-            return augment_gaussian_noise(image, (self.sigma, self.sigma))  # what it calls variance is sigma
+    # what it calls variance is sigma
+    return _augmented(rng, "noise_augmentations.augment_gaussian_noise", image, (sigma, sigma))
 
 
-@dataclass(frozen=True)
-class RicianNoise(IntensityChange):
+@intensity_change("rician")
+def rician_noise(image: Floats32, rng: Rng, sigma: float = 0.1) -> NDArray[Any]:
     """Rician noise, which magnitude images of MR have, of standard deviation `sigma`."""
-
-    name = "rician"
-
-    sigma: float = 0.1
-
-    def __post_init__(self) -> None:
-        positive(sigma=self.sigma)
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Add it to the magnitude."""
-        with _batchgenerators(rng):
-            from batchgenerators.augmentations.noise_augmentations import augment_rician_noise
-
-            return augment_rician_noise(image, (self.sigma, self.sigma))
+    return _augmented(rng, "noise_augmentations.augment_rician_noise", image, (sigma, sigma))
 
 
-@dataclass(frozen=True)
-class SaltAndPepper(IntensityChange):
+@intensity_change("salt_pepper", wrong=lambda p: "p is a share, at most 1" if p > 1 else "")
+def salt_and_pepper(image: Floats32, rng: Rng, p: float = 0.04) -> NDArray[Any]:
     """The share `p` of all voxels becomes 0 or 1, all channels together."""
-
-    name = "salt_pepper"
-
-    p: float = 0.04
-
-    def __post_init__(self) -> None:
-        positive(p=self.p)
-        if self.p > 1:
-            raise ValueError("p is a share, at most 1")
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Half of them become black, half of them white."""
-        hit = rng.random(image.shape[1:]) < self.p
-        image[:, hit] = rng.integers(0, 2, int(hit.sum()))
-        return image
+    hit = rng.random(image.shape[1:]) < p
+    image[:, hit] = rng.integers(0, 2, int(hit.sum()))
+    return image
 
 
-@dataclass(frozen=True)
-class PoissonNoise(IntensityChange):
+@intensity_change("poisson", neutral=None)
+def poisson_noise(image: Floats32, rng: Rng, counts: float = 100.0) -> NDArray[Any]:
     """Poisson noise as of an image in which white is `counts` photons."""
-
-    name = "poisson"
-    neutral = None
-
-    counts: float = 100.0
-
-    def __post_init__(self) -> None:
-        positive(counts=self.counts)
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Count photons; nothing is darker than black."""
-        return rng.poisson(np.clip(image, 0, None) * self.counts) / self.counts
+    return rng.poisson(np.clip(image, 0, None) * counts) / counts
 
 
-@dataclass(frozen=True)
-class Blur(IntensityChange):
+@intensity_change("blur")
+def blur(image: Floats32, rng: Rng, sigma: Annotated[float, Interval(gt=0, le=100)] = 1.0) -> NDArray[Any]:
     """A Gaussian of standard deviation `sigma` in voxels."""
-
-    name = "blur"
-
-    sigma: Annotated[float, Interval(gt=0, le=100)] = 1.0
-
-    def __post_init__(self) -> None:
-        positive(sigma=self.sigma)
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Smooth it; a picture only within its plane."""
-        flat = image.shape[1] == 1
-        with _batchgenerators(rng):
-            from batchgenerators.augmentations.noise_augmentations import augment_gaussian_blur
-
-            seen = augment_gaussian_blur(image[:, 0] if flat else image, (self.sigma, self.sigma))
-        return seen[:, None] if flat else seen
+    return _in_plane(
+        image, lambda seen: _augmented(rng, "noise_augmentations.augment_gaussian_blur", seen, (sigma,) * 2)
+    )
 
 
-@dataclass(frozen=True)
-class Motion(IntensityChange):
+@intensity_change("motion", neutral=1.0)
+def motion(image: Floats32, rng: Rng, voxels: Annotated[int, Interval(ge=1, le=10_000)] = 5) -> NDArray[Any]:
     """The mean of `voxels` neighbours along x, as if the patient or the camera had moved."""
+    from scipy.ndimage import uniform_filter1d
 
-    name = "motion"
-    neutral = 1.0
-
-    voxels: Annotated[int, Interval(ge=1, le=10_000)] = 5
-
-    def __post_init__(self) -> None:
-        positive(voxels=self.voxels)
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Average them."""
-        from scipy.ndimage import uniform_filter1d
-
-        return uniform_filter1d(image, self.voxels, axis=-1, mode="nearest")
+    return uniform_filter1d(image, voxels, axis=-1, mode="nearest")
 
 
-@dataclass(frozen=True)
-class Gamma(IntensityChange):
+@intensity_change("gamma", neutral=1.0)
+def gamma(image: Floats32, rng: Rng, gamma: float = 1.5) -> NDArray[Any]:
     """Intensities, from their minimum to their maximum, to the power of `gamma`."""
-
-    name = "gamma"
-    neutral = 1.0
-
-    gamma: float = 1.5
-
-    def __post_init__(self) -> None:
-        positive(gamma=self.gamma)
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Raise them."""
-        with _batchgenerators(rng):
-            from batchgenerators.augmentations.color_augmentations import augment_gamma
-
-            return augment_gamma(image, (self.gamma, self.gamma))
+    return _augmented(rng, "color_augmentations.augment_gamma", image, (gamma, gamma))
 
 
-@dataclass(frozen=True)
-class Contrast(IntensityChange):
+@intensity_change("contrast", neutral=1.0)
+def contrast(image: Floats32, rng: Rng, factor: float = 0.5) -> NDArray[Any]:
     """Distances to the mean intensity become `factor` times as large, within the range of the image."""
-
-    name = "contrast"
-    neutral = 1.0
-
-    factor: float = 0.5
-
-    def __post_init__(self) -> None:
-        positive(factor=self.factor)
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Scale them."""
-        with _batchgenerators(rng):
-            from batchgenerators.augmentations.color_augmentations import augment_contrast
-
-            return augment_contrast(image, lambda: self.factor, preserve_range=True, per_channel=False)
+    options = {"preserve_range": True, "per_channel": False}
+    return _augmented(rng, "color_augmentations.augment_contrast", image, lambda: factor, **options)
 
 
-@dataclass(frozen=True)
-class LowResolution(IntensityChange):
+@intensity_change("low_resolution", 1.0, lambda zoom: "zoom is a share of the resolution, below 1" if zoom >= 1 else "")
+def low_resolution(image: Floats32, rng: Rng, zoom: float = 0.5) -> NDArray[Any]:
     """Resolution falls to `zoom` of it along each axis, and the image is brought back to its size."""
-
-    name = "low_resolution"
-    neutral = 1.0
-
-    zoom: float = 0.5
-
-    def __post_init__(self) -> None:
-        positive(zoom=self.zoom)
-        if self.zoom >= 1:
-            raise ValueError("zoom is a share of the resolution, below 1")
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Resample it twice; a picture only within its plane."""
-        flat = image.shape[1] == 1
-        with _batchgenerators(rng):
-            from batchgenerators.augmentations.resample_augmentations import augment_linear_downsampling_scipy
-
-            seen = augment_linear_downsampling_scipy(image[:, 0] if flat else image, (self.zoom, self.zoom))
-        return seen[:, None] if flat else seen
+    function = "resample_augmentations.augment_linear_downsampling_scipy"
+    return _in_plane(image, lambda seen: _augmented(rng, function, seen, (zoom, zoom)))
 
 
-@dataclass(frozen=True)
-class BiasField(IntensityChange):
+@intensity_change("bias_field", wrong=lambda strength: "strength must be below 1" if strength >= 1 else "")
+def bias_field(image: Floats32, rng: Rng, strength: float = 0.3) -> NDArray[Any]:
     """A smooth field multiplies intensities, as of coils in MR: from 1 - `strength` to 1 + `strength`.
 
     It is a random polynomial of the place, of second degree along each axis.
     """
-
-    name = "bias_field"
-
-    strength: float = 0.3
-
-    def __post_init__(self) -> None:
-        positive(strength=self.strength)
-        if self.strength >= 1:
-            raise ValueError("strength must be below 1")
-
-    def change(self, image: Floats32, rng: np.random.Generator) -> NDArray[Any]:
-        """Multiply it, black stays black."""
-        z, y, x = (np.linspace(-1, 1, length) if length > 1 else np.zeros(1) for length in image.shape[1:])
-        field = np.asarray(np.polynomial.polynomial.polygrid3d(z, y, x, rng.normal(size=(3, 3, 3))), np.float64)
-        span = float(np.ptp(field))
-        level = (field - field.min()) / span if span else np.full_like(field, 0.5)
-        return image * (1 + self.strength * (2 * level - 1)).astype(np.float32)
+    z, y, x = (np.linspace(-1, 1, length) if length > 1 else np.zeros(1) for length in image.shape[1:])
+    field = np.asarray(np.polynomial.polynomial.polygrid3d(z, y, x, rng.normal(size=(3, 3, 3))), np.float64)
+    span = float(np.ptp(field))
+    level = (field - field.min()) / span if span else np.full_like(field, 0.5)
+    return image * (1 + strength * (2 * level - 1)).astype(np.float32)  # black stays black
 
 
 INTENSITIES: tuple[type[Perturbation], ...] = (
-    *(Noise, RicianNoise, SaltAndPepper, PoissonNoise, Blur, Motion, Gamma, Contrast, LowResolution, BiasField),
+    *(noise, rician_noise, salt_and_pepper, poisson_noise, blur, motion, gamma, contrast, low_resolution, bias_field),
 )
 
 
-@contextmanager
-def _batchgenerators(rng: np.random.Generator) -> Iterator[None]:
-    """The global random state that batchgenerators draws from, seeded by ours, and afterwards as it was.
+def _in_plane(image: Floats32, change: Callable[[Floats32], NDArray[Any]]) -> NDArray[Any]:
+    """The changed image; a picture only within its plane."""
+    return change(image) if image.shape[1] > 1 else change(image[:, 0])[:, None]
+
+
+def _augmented(rng: Rng, function: str, *given: Any, **options: Any) -> NDArray[Any]:
+    """What a function ``MODULE.NAME`` of batchgenerators gives.
+
+    It draws from the global random state, which is seeded by ours, and afterwards as it was.
 
     Raises:
         IntraBenchError: batchgenerators is not installed.
@@ -242,8 +139,10 @@ def _batchgenerators(rng: np.random.Generator) -> Iterator[None]:
     seed = int(rng.integers(2**32))
     np.random.seed(seed)  # noqa: NPY002
     random.seed(seed)
+    module, _, name = function.partition(".")
     try:
-        yield
+        found: NDArray[Any] = getattr(import_module(f"batchgenerators.augmentations.{module}"), name)(*given, **options)
+        return found
     except ImportError as error:
         raise IntraBenchError(
             f"perturbing images needs batchgenerators; run: pip install 'intrabench[{EXTRA}]'"

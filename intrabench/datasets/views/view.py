@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar, cast
 
-from intrabench.datasets.base import Dataset, DatasetCard, Files, Gathered
-from intrabench.fetch.source import Source
+from intrabench.datasets.base import Dataset, DatasetCard
 from intrabench.identity.versions import version_of
 from intrabench.specs.specs import short_spec_of, spec_of
-from intrabench.target import Target, TargetInfo
-from intrabench.volume import Volume
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _of_base(method: F) -> F:
+    """The method of a view that asks the data set."""
+
+    @wraps(method, updated=())
+    def call(self: View, *given: Any) -> Any:
+        return getattr(self.base, method.__name__)(*given)
+
+    return cast(F, call)
 
 
 @dataclass(frozen=True)
@@ -67,50 +75,15 @@ class View(Dataset):
         """The data set, of which nothing is stored twice."""
         return self.base.stored_as
 
-    def gathered(self, infos: tuple[TargetInfo, ...]) -> Gathered | None:
-        """As in the data set."""
-        return self.base.gathered(infos)
-
-    def seen(self, volume: Volume) -> Volume:
-        """As in the data set."""
-        return self.base.seen(volume)
-
-    def moved(self, target: Target) -> Target:
-        """As in the data set."""
-        return self.base.moved(target)
-
-    def cases(self) -> tuple[str, ...]:
-        """Those of the data set."""
-        return self.base.cases()
-
-    def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
-        """As the data set loads it."""
-        return self.base.load(case, files)
-
-    def sources(self) -> tuple[Source, ...]:
-        """Those of the data set."""
-        return self.base.sources()
-
-    def case_sources(self, case: str) -> tuple[Source, ...]:
-        """Those of the data set."""
-        return self.base.case_sources(case)
-
-    def local_files(self, case: str) -> tuple[Path, ...]:
-        """Those of the data set."""
-        return self.base.local_files(case)
-
-    def patient(self, case: str) -> str:
-        """That of the data set."""
-        return self.base.patient(case)
-
-    def remarks(self) -> Sequence[str]:
-        """Those of the data set."""
-        return self.base.remarks()
-
-    def subsets(self) -> Mapping[str, Sequence[str]]:
-        """Those of the data set."""
-        return self.base.subsets()
-
-    def megabytes(self) -> float:
-        """As of the data set."""
-        return self.base.megabytes()
+    gathered = _of_base(Dataset.gathered)
+    seen = _of_base(Dataset.seen)
+    moved = _of_base(Dataset.moved)
+    cases = _of_base(Dataset.cases)
+    load = _of_base(Dataset.load)
+    sources = _of_base(Dataset.sources)
+    case_sources = _of_base(Dataset.case_sources)
+    local_files = _of_base(Dataset.local_files)
+    patient = _of_base(Dataset.patient)
+    remarks = _of_base(Dataset.remarks)
+    subsets = _of_base(Dataset.subsets)
+    megabytes = _of_base(Dataset.megabytes)

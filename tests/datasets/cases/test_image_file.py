@@ -25,7 +25,7 @@ from nibabel.wrapstruct import WrapStructError
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.image_file import HEADER, IMAGE, OLD_IMAGE, read_image_file, write_image_file
+from intrabench.datasets.cases.image_file import HEADER, IMAGE, read_image_file, write_image_file
 from intrabench.datasets.phantom import Phantom
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Array
@@ -190,26 +190,10 @@ def test_an_image_of_the_same_length_with_other_voxels_is_damaged(tmp_path: Path
         _ = store.open_case(phantom, "case-1", tmp_path).volume
 
 
-@pytest.mark.parametrize("orientation", ["RAS", "LPI", "SRP"])
-def test_cases_of_format_1_are_read_as_before(tmp_path: Path, orientation: str) -> None:
-    phantom, folder = case(tmp_path, orientation=orientation)
-    new = store.open_case(phantom, "case-1", tmp_path)
-    grid = new.volume.grid
-    (folder / IMAGE).unlink()
-    nib.save(nib.Nifti1Image(grid.from_canonical(new.volume.array), grid.affine), folder / OLD_IMAGE)
-    index = json.loads((folder / "case.json").read_text())
-    index["format"], index["sizes"] = 1, {OLD_IMAGE: (folder / OLD_IMAGE).stat().st_size, **index["sizes"]}
-    del index["sizes"][IMAGE]
-    (folder / "case.json").write_text(json.dumps(index))
-    old = store.open_case(phantom, "case-1", tmp_path)
-    np.testing.assert_array_equal(old.volume.array, new.volume.array)
-    assert old.volume.array.dtype == new.volume.array.dtype
-    assert store.verify(phantom, tmp_path) == []
-    assert store.prepare(phantom, "case-1", tmp_path) == old.index  # it is not converted again
-    assert {path.name for path in folder.iterdir()} == {OLD_IMAGE, "targets.npz", "case.json"}
-    content = (folder / OLD_IMAGE).read_bytes()
-    (folder / OLD_IMAGE).write_bytes(content[: len(content) // 2])
-    with pytest.raises(IntraBenchError, match=r"image.nii.gz is damaged"):
-        _ = store.open_case(phantom, "case-1", tmp_path).volume
-    assert store.prepare(phantom, "case-1", tmp_path) == new.index  # now it is, into the new format
-    assert {path.name for path in folder.iterdir()} == {IMAGE, "targets.npz", "case.json"}
+def test_a_case_of_another_format_is_converted_again(tmp_path: Path) -> None:
+    phantom, folder = case(tmp_path)
+    new, index = store.open_case(phantom, "case-1", tmp_path).index, folder / "case.json"
+    index.write_text(json.dumps({**json.loads(index.read_text()), "format": 1}))
+    assert store.index(phantom, "case-1", tmp_path) is None
+    assert store.prepare(phantom, "case-1", tmp_path) == new
+    assert json.loads(index.read_text())["format"] == 2

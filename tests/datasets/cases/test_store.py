@@ -199,7 +199,7 @@ def test_the_index_needs_no_image_and_no_torch(tmp_path: Path) -> None:
     next(tmp_path.glob("cases/*/case-1/image.nii.zst")).unlink()
     code = (
         "import sys; from intrabench.datasets.cases import store; from intrabench.datasets import "
-        "phantom, spine_ct, spine_mr, brain_mni, lung_tumour, brain_tumour; "
+        "phantom, spine_samples, brain_mni, tumour_samples; "
         "found = store.index(phantom.Phantom((6, 12, 12)), 'case-1'); print(found.shape, "
         "[name for name in ('torch', 'SimpleITK', 'scipy.ndimage', 'pydantic', 'httpx2', 'unearth') "
         "if name in sys.modules])"
@@ -264,7 +264,6 @@ def test_grid_of_the_index(tmp_path: Path) -> None:
 
 
 def test_cases_stored_without_a_modality_have_that_of_the_card(data: Path) -> None:
-    """As by earlier versions of IntraBench."""
     dataset = Phantom(shape=(16, 32, 32))
     store.prepare(dataset, "case-1")
     (path,) = data.glob("cases/*/*/case.json")

@@ -12,8 +12,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases.stored_case import StoredCase, read_index, write_case
 from intrabench.datasets.convert.photo import IGNORED, Coding, photo_case, photo_targets, read_ids, read_photo
-from intrabench.datasets.convert.photo_pairs import paired
 from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, within
+from intrabench.datasets.photo_sets import paired
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Array
 from intrabench.volume import Volume

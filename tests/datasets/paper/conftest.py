@@ -17,7 +17,7 @@ import polars as pl
 import pydicom
 import pytest
 
-from intrabench.datasets.families import cohort as pinned
+from intrabench.datasets.families import idc_set as pinned
 from intrabench.fetch import places
 from intrabench.fetch.remote import RemoteFile
 from tests.datasets.paper.miniatures import made
@@ -152,7 +152,7 @@ class Commons:
         """Let the cohort of a data set be what ``docs/make_cohorts.py`` chooses of the index."""
         table: pl.DataFrame = make_cohorts().cohort(self.index(), name)
         table.write_csv(self._folder / f"{name}.csv")
-        self._monkeypatch.setattr(pinned, "FOLDER", self._folder)
+        self._monkeypatch.setattr(pinned, "COHORTS", self._folder)
         pinned.cohort.cache_clear()
         return table
 

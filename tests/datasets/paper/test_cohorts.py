@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from intrabench.datasets import colorectal_livermets, hcc_tace
-from intrabench.datasets.families.cohort import cohort
+from intrabench.datasets.families.idc_set import cohort
 from intrabench.fetch.idc import IdcSeries
 from tests.conftest import Said
 from tests.datasets.paper.conftest import Commons, make_cohorts

@@ -88,8 +88,9 @@ def test_targets_move_as_a_label_map_does(spec: str, seed: int, spacing: tuple[f
     change = perturbation(spec)
     assert isinstance(change, Geometry)
     size, centre = np.array(spacing[1:]), np.array([11.0, 15.0])
-    matrix = np.linalg.inv(change.linear()) * size / size[:, None]
-    offset = centre - matrix @ (centre + change.shift())
+    linear, shift = change.affine()
+    matrix = np.linalg.inv(linear) * size / size[:, None]
+    offset = centre - matrix @ (centre + shift)
     grid = np.moveaxis(np.mgrid[:23, :31], 0, -1) @ matrix.T + offset
     before = np.floor(np.round(grid, 9) + 0.5).astype(int)
     inside = ((before >= 0) & (before < (23, 31))).all(axis=-1)
