@@ -170,13 +170,12 @@ def report(
         The file. What the results lack, and masks that cannot be read, are a warning.
     """
     from intrabench.reporting.page.page import write_report
-    from intrabench.reporting.table import layout_of
+    from intrabench.statistics.statistic import statistic_of
 
     _add(plugin)
     spec, folder = made_spec(metric) if metric else "", _folder(out)
-    layout = layout_of(spec or "dice", "", "dataset", None, aggregation, failed, empty)
-    shown = {"metric": spec, "protocol": protocol, "title": title}
-    unread = write_report(folder, Path(file), targets, layout.how, layout.policy, (), **shown)
+    statistic = statistic_of(spec, aggregation, failed, empty)
+    unread = write_report(folder, Path(file), targets, statistic, protocol=protocol, title=title)
     _warn([folder], unread)
     return Path(file)
 

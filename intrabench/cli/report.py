@@ -223,25 +223,24 @@ def report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
-    from intrabench.reporting.page.html_file import is_html
     from intrabench.reporting.page.page import write_report
-    from intrabench.reporting.table import layout_of
+    from intrabench.reporting.page.render import is_html
+    from intrabench.statistics.statistic import statistic_of
     from intrabench.workspace import results_folder
 
     if out and is_html(out):
         raise IntraBenchError(f"--out {out}: that is the results folder; name the file without an option: report {out}")
     add_plugins(plugin)
-    folder, layout = results_folder(out), layout_of(metric or "dice", "", "dataset", None, aggregation, failed, empty)
-    said = list(_said(ratings)) if ratings else []
-    shown = {"metric": metric, "protocol": protocol, "title": title}
-    unread = write_report(folder, file, targets, layout.how, layout.policy, said, **shown)
+    folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
+    tables = list(_rating_tables(ratings)) if ratings else []
+    unread = write_report(folder, file, targets, statistic, tables, protocol, title)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     _tell_lacking(folder, unread=unread)
     if open and not webbrowser.open(file.absolute().as_uri()):
         echo(f"no browser could be opened; open {file} yourself", err=True)
 
 
-def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+def _rating_tables(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     """The tables of a rating study."""
     from intrabench.people.rating.analysis import Analysis, long
     from intrabench.people.rating.sections import sections

@@ -8,7 +8,6 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import Footnotes, few_patients
 from intrabench.reporting.table import Layout, counted, effort_table
 from intrabench.statistics.aggregate import fewest_patients
-from intrabench.statistics.measures import measured
 from intrabench.statistics.resample import AVERAGE, intervals
 
 
@@ -24,7 +23,7 @@ def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, count
     if layout.columns != "dataset":
         raise IntraBenchError("--interval and --counts need data sets as columns; omit --columns")
     wide, keys = effort_table(rows, layout), list(layout.by)
-    scored = counted(measured(rows, layout.metric, layout.round, layout.policy), layout)
+    scored = counted(layout.measured(rows), layout)
     found = intervals(scored, keys, layout.how).with_columns(
         text=pl.struct("value", "low", "high", "cases", "targets", "failed").map_elements(
             lambda cell: _text(cell, interval, counts), pl.String
@@ -40,7 +39,7 @@ def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, count
 def few_places(rows: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> Footnotes:
     """Marks at the cells of `annotated_table` of few patients; an average is as uncertain as its smallest data set."""
     keys = list(layout.by)
-    scored = counted(measured(rows, layout.metric, layout.round, layout.policy), layout)
+    scored = counted(layout.measured(rows), layout)
     fewest = fewest_patients(scored, keys, layout.how)
     least = fewest.group_by(keys).agg(pl.col("fewest").min(), dataset=pl.lit(AVERAGE)).select(fewest.columns)
     found = Footnotes()

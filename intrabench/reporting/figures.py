@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO
 from math import ceil, inf, log10
 from pathlib import Path
@@ -18,25 +19,19 @@ from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.footnotes import sentence
-from intrabench.reporting.numbers import chosen
 from intrabench.reporting.page.curve_data import curve_data
-from intrabench.reporting.page.lines import with_lines
-from intrabench.reporting.page.strata import SIZES, pictures_of, strata
+from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.results.current import current
-from intrabench.results.origin import datasets_of
-from intrabench.results.parts import read_rows
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.cut_short import cut_short
-from intrabench.statistics.measures import best, measured, scored_by, summary
+from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.evaluation import Evaluation, counted_rows
+from intrabench.statistics.measures import best, scored_by, summary
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import resample
-from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.scores import metric as metric_of
+from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import steps
-from intrabench.statistics.superpixels import prompted
 from intrabench.statistics.sweeps import sweeps
 
 FORMATS = ("png", "svg", "pdf")
@@ -51,8 +46,6 @@ def write_figures(
     results: Path,
     folder: Path,
     formats: Sequence[str] = ("png",),
-    how: Aggregation = AGGREGATIONS["protocol"],
-    policy: FailurePolicy | None = None,
     metric: str = "",
 ) -> list[Path]:
     """Write curves against each effort, the ranking, and scores by target size; return the files.
@@ -68,22 +61,19 @@ def write_figures(
             raise IntraBenchError(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
-    rows, _ = current(read_rows(results))
-    if rows.is_empty():
-        raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
-    rows, lines = with_lines(prompted(rows, metric or "dice"))
-    metric, how = chosen(rows["protocol"].unique(), metric, how)
-    names, of = dict(lines.select("line", "name").iter_rows()), scored_by(metric)
-    scored = measured(rows, metric, policy=policy)
+    evaluation = Evaluation.of(results, *counted_rows(results, metric), Statistic(metric))
+    rows, lines, names, scored = evaluation.rows, evaluation.lines, evaluation.names, evaluation.scored
+    metric, how = evaluation.statistic.metric, evaluation.statistic.how
+    of = scored_by(metric)
     if scored["value"].is_null().all():
         raise IntraBenchError(f"no session in {results} has a value of {metric} to draw; `intrabench table` says why")
-    curves = curve_data(steps(rows, of, policy), lines, how)
+    curves = curve_data(steps(rows, of), lines, how)
     head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
     file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
     with style():
         drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
-        drawn[sizes] = _sizes(strata(scored, pictures_of(datasets_of(results, rows))), names, head)
+        drawn[sizes] = _sizes(strata(scored, evaluation.pictures), names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
         ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
         if ranked:  # else no line has all data sets
@@ -92,20 +82,20 @@ def write_figures(
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
-        short = sentence(cut_short(rows, ["line"], metric, policy=policy), names, "")
+        short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
             _noted(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
 
 
-def drawn_figures(rows: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> list[str]:
-    """The names, without endings, of what `write_figures` draws of rows with lines (`with_lines`); nothing is drawn."""
-    metric, how = chosen(rows["protocol"].unique(), "", how)
-    file, of = parse(metric)[0], parse(scored_by(metric))[0]
-    scored, names = measured(rows, metric, policy=policy), dict(lines.select("line", "name").iter_rows())
+def drawn_figures(evaluation: Evaluation) -> list[str]:
+    """The names, without endings, of what `write_figures` draws of these sessions if no metric is asked for."""
+    statistic = replace(evaluation.statistic, metric="").of_protocols(evaluation.rows["protocol"])
+    file, of = parse(statistic.metric)[0], parse(scored_by(statistic.metric))[0]
+    scored, how = statistic.measured(evaluation.rows), statistic.how
     found = [f"{of}_against_{key}" for key in EFFORT]
-    swept = swept_dice(scored, names, how)
+    swept = swept_dice(scored, evaluation.names, how)
     found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
     found.append(f"{file}_by_size")
     with suppress(IntraBenchError):

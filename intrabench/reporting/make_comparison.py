@@ -9,15 +9,14 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.numbers import averaged_otherwise, chosen
-from intrabench.reporting.page.strata import pictures_of
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
-from intrabench.reporting.table import layout_of
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests, folders_of
+from intrabench.statistics.evaluation import pictures_of
 from intrabench.statistics.soundness import check_round, some_rows
+from intrabench.statistics.statistic import averaged_otherwise, statistic_of
 
 
 def make_comparison(
@@ -30,20 +29,20 @@ def make_comparison(
     Raises:
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
-    layout = layout_of(metric or "dice", "", "dataset", round, aggregation, failed, empty)
-    lines = contests(folder, a, b, layout.how, round)
+    asked = statistic_of(metric, aggregation, failed, empty, round)
+    lines = contests(folder, a, b, asked.how, round)
     played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
     places = folders_of(folder, a, b)
     check_round(played, round, *places)
     ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
-    metric, how = chosen(ids, metric, layout.how)
-    settings = Settings(metric, round, how, layout.policy)
+    statistic = asked.of_protocols(ids)
+    settings = Settings(statistic.metric, round, statistic.how, statistic.policy)
     pictures = {name for place in places for name in pictures_of(datasets_of(place, played))}
     found = {}
     for contest in lines:
         comparison = compare(contest.a, contest.b, settings, (a, b))
         protocols = [*contest.a["protocol"], *contest.b["protocol"]]
-        others = (*filter(None, [contest.unlike]), *averaged_otherwise(protocols, how), *contest.left_out)
+        others = (*filter(None, [contest.unlike]), *averaged_otherwise(protocols, settings.how), *contest.left_out)
         found[contest.head] = replace(
             comparison,
             warnings=(*comparison.warnings, *others),
@@ -73,9 +72,9 @@ def make_published_comparison(
     """
     if metric not in ("", "dice"):
         raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
-    layout = layout_of("dice", "", "dataset", round, aggregation, failed, empty)
+    statistic = statistic_of("dice", aggregation, failed, empty, round)
     rows, left_out = current(some_rows(folder))
     found = published_claims(
-        rows, a, b, layout.how, layout.policy, name=reference, round=round, correlations=correlation
+        rows, a, b, statistic.how, statistic.policy, name=reference, round=round, correlations=correlation
     )
     return replace(found, said=[*found.said, *left_out])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,17 @@ from intrabench.reporting.footnotes import UNPLAYED, WORDS, Place
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
-from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
+from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS
 from intrabench.results.fast_queries import only
 from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
 from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
-from intrabench.statistics.cut_short import cut_short
+from intrabench.statistics.aggregate import COUNTS, aggregate
 from intrabench.statistics.matched import MATCHED, matched_scores
-from intrabench.statistics.measures import described, measured, scored_by, summary
-from intrabench.statistics.scores import UNIT, FailurePolicy, metric, scores, without_data
-from intrabench.statistics.soundness import check_mixable, command_for, some_rows
+from intrabench.statistics.measures import described, scored_by
+from intrabench.statistics.scores import UNIT, scores, without_data
+from intrabench.statistics.soundness import check_mixable
+from intrabench.statistics.statistic import Statistic
 
 EFFORT = ("interactions", "dof", "seconds_human")
 
@@ -41,21 +41,16 @@ _TAKEN = {*SCHEMA, *COUNTS, *WORDS, UNPLAYED, "sessions", "failed", "not_applica
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Statistic):
     """What a table shows and how its numbers are computed.
 
     by: the columns whose values make lines; weights go with models, and stop rules with protocols;
     rows of several effort tables have a line for each. columns: the column
-    whose values make columns of numbers. round: the state after so many corrections; None: the last. root: the results
-    folder, for aggregations that need its masks.
+    whose values make columns of numbers. root: the results folder, for aggregations that need its masks.
     """
 
-    metric: str = "dice"
     by: Sequence[str] = IDENTITY
     columns: str = "dataset"
-    round: int | None = None
-    how: Aggregation = AGGREGATIONS["protocol"]
-    policy: FailurePolicy = field(default_factory=FailurePolicy)
     root: Path | None = None
 
     def __post_init__(self) -> None:
@@ -71,20 +66,6 @@ class Layout:
         """A sentence that counts the cases without data, for headings; empty if there are none, or if they count."""
         lost = "" if self.policy.failed == "all" else without_data(rows)
         return f"left out, for their data could not be read: {lost} (see `intrabench failures`)" if lost else ""
-
-
-def layout_of(
-    metric: str, by: str, columns: str, round: int | None, aggregation_name: str, failed: str, empty: str
-) -> Layout:
-    """Make the layout from words of the command line; `by` has names of columns, separated by commas."""
-    for option, word, known in (("failed", failed, ("worst", "all", "drop")), ("empty", empty, ("worst", "drop"))):
-        if word not in known:
-            raise IntraBenchError(f"--{option} {word} is unknown; give {', '.join(known[:-1])} or {known[-1]}")
-    lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
-    policy = FailurePolicy(failed, empty)  # type: ignore[arg-type]
-    summary(metric)
-    how = MATCHED if aggregation_name == MATCHED.name else aggregation(aggregation_name)
-    return Layout(metric, lines, columns, round, how, policy)
 
 
 def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> tuple[pl.DataFrame, list[str]]:
@@ -126,7 +107,7 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     check_columns(rows, [*layout.by, layout.columns])
     if "protocol" not in layout.by:
         check_mixable(rows, scored_by(layout.metric), layout.how)
-    scored = measured(rows, layout.metric, layout.round, layout.policy).with_columns(_labels(layout.columns))
+    scored = layout.measured(rows).with_columns(_labels(layout.columns))
     keys = list(layout.by)
     scored = scored.with_columns(_line=scored.select(keys).hash_rows())  # groups of a million texts take much memory
     counts = scored.group_by("_line").agg(
@@ -146,12 +127,11 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
 def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
     """What is to be noted at the numbers of `effort_table`."""
     layout = _apart(rows, layout or Layout())
-    keys, column = list(layout.by), column_of(layout)
+    keys = list(layout.by)
     rows = rows.with_columns(_labels(layout.columns))
 
     def told(by: Sequence[str]) -> pl.DataFrame:
-        short = cut_short(rows, by, layout.metric, layout.round, layout.policy)
-        return pl.concat([adapted(rows, by, layout.round, column), short], how="diagonal_relaxed")
+        return pl.concat([layout.adapted(rows, by), layout.cut_short(rows, by)], how="diagonal_relaxed")
 
     cells = told([*keys, layout.columns])
     if cells.is_empty():
@@ -185,11 +165,6 @@ def _ends(rows: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     return ends, top if layout.round is None else min(top, layout.round)
 
 
-def column_of(layout: Layout) -> str:
-    """The column of the metric that decides which session of a target counts."""
-    return metric(scored_by(layout.metric)).column
-
-
 def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
     """The lines of `effort_table` after every round that was played, up to its round, with a column `round`."""
     layout = _apart(rows, layout or Layout())
@@ -210,37 +185,6 @@ def _apart(rows: pl.DataFrame, layout: Layout) -> Layout:
     """The layout with a line for each table of seconds, if rows have several: seconds of two tables have no mean."""
     several = "effort" not in layout.by and "effort" in rows.columns and rows["effort"].n_unique() > 1
     return replace(layout, by=(*layout.by, "effort")) if several else layout
-
-
-def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
-    """The rows of a results folder, or only those of one protocol, or of several, separated by commas.
-
-    Raises:
-        IntraBenchError: there are no such rows.
-    """
-    asked = protocols_of(protocol)
-    rows = some_rows(root, *asked[:1])
-    if not asked:
-        return rows
-    known = rows["protocol"].unique().sort().to_list()
-    for one in asked:
-        if one not in known:
-            raise IntraBenchError(
-                f"{root} has no results of protocol {one!r}{nearest(one, known)}; it has {', '.join(known)}; "
-                f"`{command_for(one)}` computes some"
-            )
-    return rows.filter(pl.col("protocol").is_in(asked))
-
-
-def protocols_of(words: str) -> list[str]:
-    """The ids that ``--protocol`` lists."""
-    return [one.strip() for one in words.split(",") if one.strip()]
-
-
-def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:
-    """`effort_table` of the sessions of a results folder that count."""
-    layout = replace(layout or Layout(), root=root)
-    return effort_table(current(stored_rows(root), layout.by)[0], layout)
 
 
 def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:

@@ -11,14 +11,14 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
 from intrabench.results.parts import with_patients
-from intrabench.statistics.adapted import adapted, shares
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.adapted import shares
+from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.claims import differences
-from intrabench.statistics.cut_short import cut_short
-from intrabench.statistics.measures import best, measured, scored_by
+from intrabench.statistics.measures import best
 from intrabench.statistics.resample import AVERAGE, FEW
-from intrabench.statistics.scores import UNIT, FailurePolicy, metric
+from intrabench.statistics.scores import UNIT
 from intrabench.statistics.significance import holm, per_patient, signed_rank
+from intrabench.statistics.statistic import Statistic
 
 SIZES = ("small", "medium", "large")
 
@@ -26,16 +26,12 @@ _TARGET = ("dataset", "case", "label", "target")
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(Statistic):
     """Settings of a comparison.
 
     tie: differences up to this are ties (in units of the metric). most: number of targets shown at each extreme.
     """
 
-    metric: str = "dice"
-    round: int | None = None
-    how: Aggregation = AGGREGATIONS["protocol"]
-    policy: FailurePolicy = field(default_factory=FailurePolicy)
     tie: float = 0.01
     most: int = 5
 
@@ -125,22 +121,24 @@ def compare(
 
 def _cut_short(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> list[str]:
     """How many of the sessions that are compared ended before the clicks that their numbers are of."""
-    compared = rows.join(units.select(UNIT), on=UNIT, how="semi", nulls_equal=True).with_columns(_side=0)
-    found = cut_short(compared, ["_side"], settings.metric, settings.round, settings.policy)
+    found = settings.cut_short(_compared(rows, units), ["_side"])
     return [f"{one['note']}, in {shares([one['sessions'] / one['of']])}" for one in found.iter_rows(named=True)]
 
 
 def _adapted(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> str:
     """What was done to prompts in the sessions that are compared, and in how many of them."""
-    compared = rows.join(units.select(UNIT), on=UNIT, how="semi", nulls_equal=True).with_columns(_side=0)
-    column = metric(scored_by(settings.metric)).column
-    found = adapted(compared, ["_side"], settings.round, column).sort("note")
+    found = settings.adapted(_compared(rows, units), ["_side"]).sort("note")
     return ", ".join(f"{one['note']} in {shares([one['sessions'] / one['of']])}" for one in found.iter_rows(named=True))
+
+
+def _compared(rows: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+    """The rows of the sessions that are compared, as one group."""
+    return rows.join(units.select(UNIT), on=UNIT, how="semi", nulls_equal=True).with_columns(_side=0)
 
 
 def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
     """The values of one line, one row per unit."""
-    scored = measured(rows, settings.metric, settings.round, settings.policy).filter(pl.col("value").is_not_null())
+    scored = settings.measured(rows).filter(pl.col("value").is_not_null())
     if scored.select(UNIT).is_duplicated().any():
         raise IntraBenchError(
             f"{side} contains several lines; choose one, for example by its model, prompter and protocol"

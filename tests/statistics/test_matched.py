@@ -11,7 +11,9 @@ import pytest
 import intrabench
 from intrabench.mask import Mask
 from intrabench.metrics.parts.overlap import Overlap
-from intrabench.reporting.table import Layout, stored_table
+from intrabench.reporting.table import Layout, effort_table
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.evaluation import counted_rows
 from intrabench.statistics.matched import MATCHED, matched_dice
 from tests.conftest import Said
 
@@ -57,6 +59,9 @@ def test_a_table_of_matched_scores_needs_masks(say: Callable[..., Said]) -> None
     assert "repeat the run with --save-masks" in said.err
     intrabench.run("box_fill", "box_slice", spec, save_masks=True)
     root = Path("intrabench-results")
-    usual, matched = stored_table(root), stored_table(root, Layout(how=MATCHED))
+    usual, matched = [
+        effort_table(counted_rows(root, "dice")[0], Layout(how=how, root=root))
+        for how in (AGGREGATIONS["protocol"], MATCHED)
+    ]
     assert matched["average"][0] >= usual["average"][0] - 1e-9  # every answer overlaps its own instance
     assert say("table", "--aggregation", "matched").out.startswith("dice: predictions assigned to instances")

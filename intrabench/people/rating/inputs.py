@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.reporting.page.lines import with_lines
 from intrabench.results.current import counting
 from intrabench.results.masks import masks_file
 from intrabench.results.parts import read_rows
+from intrabench.statistics.lines import with_lines
 from intrabench.statistics.superpixels import prompted
 
 INPUT = ("dataset", "case", "target", "prompter", "seed")

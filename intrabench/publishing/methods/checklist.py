@@ -9,7 +9,7 @@ from intrabench.publishing.methods import data_and_models, outcomes, users
 from intrabench.publishing.methods.citations import Bibliography
 from intrabench.publishing.methods.fact import Fact, Missing
 from intrabench.publishing.methods.open_questions import NEVER, unknown
-from intrabench.publishing.methods.provenance import Study
+from intrabench.publishing.methods.provenance import Provenance
 
 SECTIONS: Mapping[str, Mapping[str, Fact]] = {
     "Users": {
@@ -58,7 +58,7 @@ class Item:
         return f"not reported: {self.missing}" if self.missing else f"under {self.section}"
 
 
-def paragraphs(of: Study, cites: Bibliography) -> tuple[dict[str, str], list[Item]]:
+def paragraphs(of: Provenance, cites: Bibliography) -> tuple[dict[str, str], list[Item]]:
     """The paragraphs by title, and the checklist with what is missing."""
     said, items = dict[str, str](), list[Item]()
     for title, facts in SECTIONS.items():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.provenance import Study
+from intrabench.publishing.methods.provenance import Provenance
 
 
 class Missing(str):
     """Why a fact is not known."""
 
 
-Fact = Callable[[Study, Bibliography], str]
-"""Says something of a study, and cites what is behind it."""
+Fact = Callable[[Provenance, Bibliography], str]
+"""Says something of results, and cites what is behind it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from intrabench.publishing.methods.markup import listed
-from intrabench.publishing.methods.provenance import Study
+from intrabench.publishing.methods.provenance import Provenance
 from intrabench.publishing.methods.users import PEOPLE, name_of, specs
 from intrabench.registry import registry
 from intrabench.specs.specs import split
@@ -17,7 +17,7 @@ NEVER = (
 """Facts that no results folder holds."""
 
 
-def unknown(of: Study) -> Iterator[tuple[str, str]]:
+def unknown(of: Provenance) -> Iterator[tuple[str, str]]:
     """What this study leaves open, among it what data sets, models and prompters do not say of themselves."""
     for spec, found in of.datasets.items():
         if isinstance(found, str):

@@ -11,7 +11,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.comparison import probability
 from intrabench.reporting.footnotes import FEW_MARK, FEW_NOTE
 from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
-from intrabench.reporting.page.leading_score import Lead
+from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.claims import ENOUGH, differences
 from intrabench.statistics.resample import AVERAGE, FEW, with_average
@@ -27,7 +27,7 @@ CAPTION = (
 HEADS = ("The best", "Is better than", "Data sets", "Patients", "Difference", "Probability that this is false")
 
 
-def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
+def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> dict[str, Any]:
     """What the page shows: the table `claims`, None if nothing can be claimed, and `claims_caption`.
 
     scored: `scores` or `measured` of the score that leads, with the column ``line``. The best model of a prompter is
@@ -35,23 +35,23 @@ def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, l
     few patients, and of protocols with different definitions.
     """
     with suppress(IntraBenchError):
-        check_mixable(scored, lead.rounds.column)
-        return _section(scored, lines, how, lead)
+        check_mixable(scored, lead.column)
+        return _section(scored, lines, lead)
     return {"claims": None, "claims_caption": ""}
 
 
-def _section(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
+def _section(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> dict[str, Any]:
     names = dict(lines.select("line", "name").iter_rows())
     sign = -1 if lead.best == "low" else 1
     rows: list[list[Cell]] = []
     for group in lines.partition_by("shown", maintain_order=True):
         within = scored.filter(pl.col("line").is_in(group["line"].to_list()))
-        means = with_average(aggregate(within, ["line"], how), ["line"], within["dataset"].n_unique())
+        means = with_average(aggregate(within, ["line"], lead.how), ["line"], within["dataset"].n_unique())
         means = means.filter((pl.col("dataset") == AVERAGE) & pl.col("value").is_finite())
         if len(means) < 2:
             continue
         best = means.sort(-sign * pl.col("value"), "line")["line"][0]
-        for one in against(within, best, how, sign).iter_rows(named=True):
+        for one in against(within, best, lead.how, sign).iter_rows(named=True):
             rows.append([word(names[best]), *_row(one, names, lead)])
     if all(row[-1].value is None for row in rows):
         return {"claims": None, "claims_caption": ""}
@@ -80,7 +80,7 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) ->
     )
 
 
-def _row(one: dict[str, Any], names: dict[int, str], lead: Lead) -> list[Cell]:
+def _row(one: dict[str, Any], names: dict[int, str], lead: LeadingScore) -> list[Cell]:
     mark = FEW_MARK if one["low"] is not None and one["fewest"] < ENOUGH else ""
     interval = (
         "" if one["low"] is None else f"{digits_of(one['low'], lead.digits)} to {digits_of(one['high'], lead.digits)}"

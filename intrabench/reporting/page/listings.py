@@ -9,8 +9,8 @@ import polars as pl
 
 from intrabench.metrics.base import Best
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
-from intrabench.reporting.page.leading_score import Lead
-from intrabench.reporting.page.sentences import chance
+from intrabench.reporting.page.leading_score import LeadingScore
+from intrabench.reporting.page.narrative import chance
 from intrabench.results.statuses import UNDONE
 from intrabench.statistics.budgets import Gain, gains
 from intrabench.statistics.resample import Drawn
@@ -28,7 +28,7 @@ def pair_gains(drawn: Drawn, pairs: pl.DataFrame, best: Best) -> list[Gain]:
 
 
 def pair_grid(
-    pairs: pl.DataFrame, apart: Sequence[Gain], lines: pl.DataFrame, seen: Set[int], lead: Lead
+    pairs: pl.DataFrame, apart: Sequence[Gain], lines: pl.DataFrame, seen: Set[int], lead: LeadingScore
 ) -> tuple[Grid, int]:
     """The differences and tests of pairs of lines, the smallest p first, and the number of pairs left out.
 

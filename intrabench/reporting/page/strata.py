@@ -6,19 +6,11 @@ from collections.abc import Mapping, Set
 
 import polars as pl
 
-from intrabench.datasets.base import Dataset
 from intrabench.reporting.page.grid import digits_of
 
 SIZES = ("small", "medium", "large")
 
 _TARGET = ("dataset", "case", "target")
-
-
-def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:
-    """Those of photographs and videos, whose targets have pixels and no volume."""
-    return frozenset(
-        name for name, one in datasets.items() if isinstance(one, Dataset) and one.card.modality.startswith("natural")
-    )
 
 
 def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFrame:

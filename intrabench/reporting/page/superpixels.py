@@ -13,8 +13,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.reporting.figures import as_svg
 from intrabench.reporting.page.grid import frame_grid
-from intrabench.reporting.page.html_file import check_html
-from intrabench.reporting.page.render import render
+from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.superpixels import (
     curve_figures,
     number_table,

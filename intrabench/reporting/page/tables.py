@@ -10,9 +10,8 @@ import polars as pl
 
 from intrabench.metrics.base import Best, Metric
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
-from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
-from intrabench.reporting.page.leading_score import Lead
-from intrabench.reporting.page.marked import marked
+from intrabench.reporting.page.grid import Cell, Grid, interval_text, marked, number, word
+from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation, aggregate
@@ -70,7 +69,7 @@ def effort_grid(
     means: pl.DataFrame,
     seen: set[tuple[int, str]],
     notes: Notes,
-    lead: Lead,
+    lead: LeadingScore,
 ) -> Grid:
     """Effort against the score that leads: a row per line, a column per data set, and their average.
 
@@ -156,7 +155,7 @@ SHORT = "‡"
 _BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 
-def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: Lead) -> Grid:
+def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: LeadingScore) -> Grid:
     """The score that leads by size of the target. means: `strata`."""
     found = {(line, size): value for line, size, value in means.select("line", "size", "value").iter_rows()}
     shown = dict(means.select("size", "show").iter_rows())
@@ -171,7 +170,9 @@ def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: Lead
     )
 
 
-def ranking_grid(found: Mapping[str, Ranking], lines: pl.DataFrame, seen: Set[int], notes: Notes, lead: Lead) -> Grid:
+def ranking_grid(
+    found: Mapping[str, Ranking], lines: pl.DataFrame, seen: Set[int], notes: Notes, lead: LeadingScore
+) -> Grid:
     """The lines of each prompter by rank, with the 95 % interval of ranks over draws. seen: trained on the data."""
     tables = [one.table.with_columns(last=pl.lit(one.table.height)) for one in found.values()]
     ranked = pl.concat(tables).join(lines, on="line", maintain_order="left")

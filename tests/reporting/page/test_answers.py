@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.page.grid import Cell
-from intrabench.reporting.page.marked import marked
+from intrabench.reporting.page.grid import Cell, marked
 from tests.reporting.page.page_of import Page, report, store
 from tests.results.made import curve, rows
 
