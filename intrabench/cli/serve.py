@@ -9,7 +9,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo
-from intrabench.cli.rate import Host, Port
+from intrabench.cli.people import Host, Port
 from intrabench.cli.results import Out
 from intrabench.cli.shared import Plugins, add_plugins
 from intrabench.errors import IntraBenchError, attempt

@@ -10,13 +10,14 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import Protocol
-from intrabench.reporting.annotated import annotated_table, few_places
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table
 from intrabench.reporting.table import (
     Layout,
+    annotated_table,
     effort_table,
+    few_places,
     places,
     reference_places,
     referenced,

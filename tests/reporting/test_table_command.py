@@ -9,8 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from intrabench.reporting.annotated import annotated_table
-from intrabench.reporting.table import Layout, effort_table
+from intrabench.reporting.table import Layout, annotated_table, effort_table
 from intrabench.results.current import IDENTITY
 from intrabench.results.store import Store
 from intrabench.statistics.resample import intervals

@@ -21,8 +21,7 @@ from intrabench.files.atomic import writing
 from intrabench.files.documents import write_json
 from intrabench.mask import Mask
 from intrabench.people.annotating.annotation import Annotation, View
-from intrabench.people.images import Slabs, packed
-from intrabench.people.pages import page
+from intrabench.people.images import Slabs, packed, page
 from intrabench.people.servers.guard import Guard, Rates, Rules
 from intrabench.people.tokens import new_token, read_tokens
 from intrabench.play.gestures import Gesture

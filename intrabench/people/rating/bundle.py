@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import new_folder
 from intrabench.files.documents import read_json
-from intrabench.people.pages import page
+from intrabench.people.images import page
 from intrabench.people.rating.answers import Answers, Taken
 from intrabench.people.rating.secret import signature
 from intrabench.people.rating.server import Posted, Refused, checked

@@ -14,7 +14,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.results.current import counting
 from intrabench.results.masks import masks_file
 from intrabench.results.parts import read_rows
-from intrabench.statistics.lines import with_lines
+from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.superpixels import prompted
 
 INPUT = ("dataset", "case", "target", "prompter", "seed")

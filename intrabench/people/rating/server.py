@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
-from intrabench.people.pages import page
+from intrabench.people.images import page
 from intrabench.people.rating import guideline
 from intrabench.people.rating.answers import Answer, Answers, Taken
 from intrabench.people.rating.study import Study

@@ -11,8 +11,8 @@ from intrabench.errors import several
 from intrabench.files.names import one_line
 from intrabench.models.weights.registry import RANDOM
 from intrabench.protocols import PROTOCOLS
+from intrabench.publishing.board.digests import ANSWERED
 from intrabench.publishing.board.lines import LINE, TABLE, columns_of, tables_of
-from intrabench.publishing.board.sample import ANSWERED
 
 LONGEST, MOST_ROUNDS = 2000, 1000
 """Characters of a text in a row, and rounds of a session."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,13 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.publishing.board import consistency
-from intrabench.publishing.board.digests import against, read_ledger
+from intrabench.publishing.board.digests import LEAST, against, chosen, read_ledger
 from intrabench.publishing.board.files import LEDGER, look, wrong_checksums
 from intrabench.publishing.board.lines import LINE, TABLE, line_words, stated
 from intrabench.publishing.board.rankable import refusals
-from intrabench.publishing.board.sample import LEAST, chosen
 from intrabench.publishing.board.statement import Statement, read_statement
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import read_record
@@ -141,3 +140,43 @@ def _few(sentences: Iterable[str]) -> list[str]:
     few = list(islice(found, MOST))
     more = sum(1 for _ in found)
     return [*few, f"and {more} more like the last one"] if more else few
+
+
+SAME = ("session", "run_id", "round", "written_at")
+"""Equal in two submissions only if the rows are: a run writes each row at a time of its own."""
+
+
+@dataclass(frozen=True)
+class Common:
+    """How many sessions two submissions have in common."""
+
+    one: str
+    other: str
+    sessions: int
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        both = f"{self.one} and {self.other} have {several(self.sessions, 'session')} in common"
+        return f"{both}, with equal runs and times: one is a copy, or both are of one run; keep one of them"
+
+
+def common(submissions: Sequence[Submission]) -> Iterator[Common]:
+    """Each two submissions that have sessions in common."""
+    read = [(one.name, one.rows) for one in submissions if one.rows is not None]
+    if len(read) < 2:
+        return
+    rows = pl.concat([rows.select(SAME).with_columns(submission=pl.lit(name)) for name, rows in read])
+    pairs = shared(rows).filter(pl.col("submission") < pl.col("other")).group_by("submission", "other")
+    for found in pairs.agg(pl.col("session").n_unique()).sort("submission", "other").iter_rows():
+        yield Common(*found)
+
+
+def shared(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The rows that several submissions have, with `columns`: once for each `other` submission that has them, too.
+
+    rows: of all submissions, with a column `submission`.
+    """
+    twice = rows.select("submission", *SAME, *columns).filter(pl.struct(SAME).is_duplicated())
+    others = twice.select(pl.col("submission").alias("other"), *SAME)
+    return twice.join(others, on=SAME).filter(pl.col("submission") != pl.col("other"))

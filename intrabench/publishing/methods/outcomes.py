@@ -9,11 +9,9 @@ import polars as pl
 
 from intrabench.effort import SECONDS, TABLES, table
 from intrabench.errors import several
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.fact import Missing
+from intrabench.publishing.methods.citations import BCA, CLAIMS, EXTREME, RCLICKS, Bibliography, of_metrics
 from intrabench.publishing.methods.markup import count, listed, name, plain
-from intrabench.publishing.methods.provenance import Provenance
-from intrabench.publishing.methods.publications import BCA, CLAIMS, EXTREME, RCLICKS, of_metrics
+from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import FAILED, NO_DATA

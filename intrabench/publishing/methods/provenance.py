@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,14 +10,14 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.publishing.methods.citations import Bibliography
 from intrabench.reporting.page.credits import Credit, of_models
 from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.results.private import Private, without_paths
 from intrabench.statistics.aggregate import fewest_patients
-from intrabench.statistics.evaluation import Evaluation
-from intrabench.statistics.lines import with_lines
+from intrabench.statistics.evaluation import Evaluation, with_lines
 from intrabench.statistics.measures import summary
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.soundness import check_data, some_rows
@@ -116,3 +117,11 @@ def provenance(folder: Path, statistic: Statistic) -> Provenance:
     }
     numbered = with_lines(private.specs(rows))
     return Provenance(folder, *numbered, statistic.of_protocols(rows["protocol"]), datasets, left_out)
+
+
+class Missing(str):
+    """Why a fact is not known."""
+
+
+Fact = Callable[[Provenance, Bibliography], str]
+"""Says something of results, and cites what is behind it."""

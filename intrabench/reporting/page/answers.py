@@ -13,9 +13,9 @@ from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page import narrative
 from intrabench.reporting.page.narrative import BudgetResults, Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
+from intrabench.reporting.page.strata import Spot, weak_spots
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.page.viewer import spread
-from intrabench.reporting.page.weaknesses import Spot, weak_spots
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.budgets import Budget, front, within
 from intrabench.statistics.standings import Standing, standings

@@ -14,8 +14,8 @@ from intrabench.errors import several
 from intrabench.metrics.base import merit
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.page.leading_score import LeadingScore
+from intrabench.reporting.page.strata import Spot
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.reporting.page.weaknesses import Spot
 from intrabench.statistics.budgets import AtBudgets, Budget
 from intrabench.statistics.click_groups import clicks_of
 from intrabench.statistics.resample import AVERAGE, FEW

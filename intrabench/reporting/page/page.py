@@ -18,15 +18,14 @@ from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.claims import claim_section
-from intrabench.reporting.page.clicking import click_grid
-from intrabench.reporting.page.commands import command
+from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
 from intrabench.reporting.page.explore import explored
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.leading_score import LeadingScore, leading_score
 from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
 from intrabench.reporting.page.narrative import BudgetResults, Names
-from intrabench.reporting.page.protocol_table import own_capped, own_grids
+from intrabench.reporting.page.protocol_table import click_grid, own_capped, own_grids
 from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
 from intrabench.reporting.page.strata import strata
@@ -37,8 +36,7 @@ from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
 from intrabench.statistics.cut_short import cut_short_of
-from intrabench.statistics.evaluation import Evaluation, counted_rows
-from intrabench.statistics.lines import with_lines
+from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
 from intrabench.statistics.measures import scored_by, summary
 from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import Drawn, drawn_intervals, resample

@@ -1,4 +1,4 @@
-"""The table of what the protocol reports, by its own names and definitions."""
+"""The tables of what the protocol reports, by its own definitions, and of how much the position of clicks matters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.click_groups import clicks_of, group_table
+from intrabench.statistics.click_groups import LINE, clicks_of, group_table
 from intrabench.statistics.measures import Measure, best, described, measured, summary
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.statistic import with_numbers
@@ -149,3 +149,41 @@ def _cells(row: Mapping[str, Any]) -> list[Cell]:
 
 def _percent(value: float | None) -> Cell:
     return Cell("–") if value is None else Cell(f"{value:.1f} %".replace("-", "−"), value)
+
+
+METRICS = {"dice": ("Dice", 3), "auc": ("Area 0–20", 3), "noc:threshold=0.8": ("NoC\u00a00.8", 1)}
+"""Its columns with headings and decimals."""
+
+_KEYS = (*LINE, "clicks", "dataset")
+
+
+def click_grid(rows: pl.DataFrame, policy: FailurePolicy) -> Grid | None:
+    """A row per model, click model and data set; None if no session used groups of clicks."""
+    try:
+        group_table(rows, policy=policy)
+    except IntraBenchError:
+        return None
+    tables = [group_table(rows, metric, policy=policy) for metric in METRICS]
+    heads = ["Model", "Clicks", "Data set", "Targets"]
+    lines = {
+        tuple(row[key] for key in _KEYS): [
+            *(word(row[name]) for name in ("model", "clicks", "dataset")),
+            number(row["targets"]),
+        ]
+        for row in tables[0].iter_rows(named=True)
+    }
+    for table, (metric, (head, digits)) in zip(tables, METRICS.items(), strict=True):
+        percent = metric.startswith("noc")
+        heads += [f"{head}, baseline", f"{head}, groups", "Least against most likely"]
+        for row in table.iter_rows(named=True):
+            within = f"±\u00a0{row['spread']:.{digits}f}"
+            lines[tuple(row[key] for key in _KEYS)] += [
+                number(row["base"], digits),
+                number(row["sample"], digits, within),
+                _signed(row["dgr"], 0 if percent else digits, " %" if percent else ""),
+            ]
+    return Grid("clicking", heads, list(lines.values()), headed=3)
+
+
+def _signed(value: float, digits: int, unit: str) -> Cell:
+    return Cell(f"{value:+.{digits}f}{unit}".replace("-", "−"), value)

@@ -1,4 +1,4 @@
-"""Templates of the report, of the page of superpixels and of boards, filled in."""
+"""The files of the report, of the page of superpixels and of boards: their names, and their templates, filled in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The viewer's data: targets with their scan, and the prompts and answers of each round."""
+"""The viewer's data: targets from the worst to the best, with their scan, prompts and answers of each round."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from scipy.stats import ttest_rel
 
 from intrabench.reporting.page.claims import claim_section
 from intrabench.reporting.page.leading_score import leading_score
-from intrabench.statistics.lines import with_lines
+from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.measures import measured
 from intrabench.statistics.scores import scores
 from intrabench.statistics.statistic import Statistic

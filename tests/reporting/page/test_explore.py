@@ -17,7 +17,7 @@ from intrabench.reporting.page.leading_score import leading_score
 from intrabench.reporting.page.strata import strata
 from intrabench.reporting.table import Layout, effort_table
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.lines import with_lines
+from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.scores import scores
 from intrabench.statistics.statistic import Statistic
 from tests.reporting.page.page_of import report, store

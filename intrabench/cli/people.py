@@ -1,18 +1,22 @@
-"""Commands for blind rating of masks by people: design, serve, bundle, import, table, export."""
+"""Commands for people: blind ratings, annotation, calibration, and people beside simulated users."""
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out
-from intrabench.cli.shared import Plugins, add_plugins, flag
-from intrabench.errors import several
+from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
+from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from intrabench.people.rating.study import Study
 
 rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
@@ -159,3 +163,124 @@ def _study(folder: Path) -> Study:
     from intrabench.people.rating.study import Study
 
     return Study.open(folder)
+
+
+def annotate(
+    model: o.Models = [],  # noqa: B006
+    dataset: o.Datasets = [],  # noqa: B006
+    rater: Annotated[list[str], typer.Option("--rater", help="Pseudonym of a person, e.g. r1; give each.")] = ["r1"],  # noqa: B006
+    cases: Cases = [],  # noqa: B006
+    targets: Targets = [],  # noqa: B006
+    outline: Annotated[bool, flag("--outline", help="Show the outline of the reference.")] = False,
+    title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
+    rounds: o.Rounds = None,
+    effort: o.Effort = None,
+    protocol: o.Protocol = "basic@1",
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    out: Out = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = "float32",
+    weights: o.Weights = None,
+    strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8751,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Let people prompt a model in the browser; their sessions are rows as of any prompter. Ctrl-C ends it."""
+    need_people("annotating")
+    from starlette.types import ASGIApp
+
+    from intrabench.engine.progress.reporter import Quiet
+    from intrabench.people.annotating.annotation import Annotation
+    from intrabench.people.annotating.server import check_raters, make_app, tokens_of
+    from intrabench.people.servers.run_server import announce, serve
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    check_raters(rater)
+    folder = results_folder(out)
+    given = {
+        **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
+        **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
+        **{"strict": strict, "plugin": plugin, "effort": effort},
+    }
+    options = {name: value for name, value in given.items() if value != []}
+    with ExitStack() as stack:
+        tokens: dict[str, str] = {}
+
+        def make(hosts: frozenset[str]) -> ASGIApp:
+            """The app; tokens are written last, once nothing is refused any more."""
+            annotation = stack.enter_context(Annotation(options, folder, Quiet()))
+            tokens.update(tokens_of(folder, rater))
+            return make_app(annotation, tokens, hosts, title, outline)
+
+        serve(make, host, port, lambda address: announce(address, tokens, host, echo))
+
+
+def calibrate(
+    results: Annotated[
+        Path | None, typer.Argument(help="Results folder, as --out. Default: that of `intrabench annotate`.")
+    ] = None,
+    out: Out = None,
+    file: Annotated[Path, typer.Option("--file", help="The file to write, FILE.toml.")] = Path("calibration.toml"),
+    name: Annotated[str, typer.Option("--name", help="Its name in results. Default: that of the file.")] = "",
+    force: Annotated[bool, flag("--force", help="Replace a file that exists.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Measure on recordings of people how long actions take and how exactly they hit, for `run --effort --hand`."""
+    from intrabench.cli.console import print_frame
+    from intrabench.people.calibrating.calibrate import calibrate as measure
+    from intrabench.people.calibrating.calibrate import write
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    if results is not None and out is not None:
+        raise IntraBenchError(f"{results} and --out {out} are two results folders; give one, and the file as --file")
+    folder = results_folder(results or out)
+    found = measure(folder, name or file.stem)
+    write(found, file, force)
+    print_frame(found.frame(), f"{found.calibration.id}, {found.calibration.content['seconds']['source']}")
+    echo(*found.notes, err=True)
+    note(f"wrote {file}; use it: intrabench run --effort {file} --hand {file} ...")
+    tell_damage(folder)
+
+
+def gap(
+    results: Annotated[
+        list[Path], typer.Argument(help="Results folders of people and of runs. Default: that of `intrabench run`.")
+    ] = [],  # noqa: B006
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Only this model.", autocompletion=o.completes("models"))
+    ] = "",
+    metric: Annotated[str, typer.Option("--metric", help="Score to compare.")] = "dice",
+    csv: Annotated[Path | None, typer.Option("--csv", help="Also write the table to this file.")] = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Compare simulated users with people on the same targets and models: scores at equal effort, and their clicks."""
+    from intrabench.cli.console import print_frame
+    from intrabench.cli.results import tell_damage
+    from intrabench.files.atomic import atomically, writing
+    from intrabench.people.gap.gap import gap as compare
+    from intrabench.results.spreadsheet import write_csv
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    folders = list(results) or [results_folder(None)]
+    found = compare(folders, metric, model)
+    for (name, prompter), part in found.frame.partition_by("model", "prompter", as_dict=True).items():
+        print_frame(_gap_frame(part), f"{prompter}, {name}: simulated minus people, 95 % intervals over patients")
+    echo(*found.notes, err=True)
+    if csv is not None:
+        with writing(csv), atomically(csv) as part_file:
+            write_csv(found.frame, part_file)
+        note(f"wrote {csv}")
+    tell_damage(*folders)
+
+
+def _gap_frame(part: pl.DataFrame) -> pl.DataFrame:
+    """One simulated user, with the interval as text."""
+    import polars as pl
+
+    numbers = [pl.col(name).round(3) for name in ("people", "simulated", "difference")]
+    interval = pl.format("{} to {}", pl.col("low").round(3), pl.col("high").round(3)).fill_null("-")
+    return part.select("measure", *numbers, interval.alias("95 %"), "targets", "patients")
