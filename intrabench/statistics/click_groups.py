@@ -81,7 +81,7 @@ def group_table(
     ``groups``, and the numbers of ``targets`` that have all of them and of ``trajectories`` (seeds) of each.
 
     All targets have equal weight, as published. Clicks (noc) are compared in percent, failures (nof) as counts, other
-    metrics as differences; nsr of clicks and failures is that of `curves.rclicks_auc`, NSR@20. base and dsb are null if
+    metrics as differences; nsr of clicks and failures is that of `rclicks_auc`, NSR@20. base and dsb are null if
     the baseline clicker was not played. interval: the ends of each field's interval of 95 % over patients, too, such as
     ``dsb_low`` and ``dsb_high`` (as `intervals`; failures have none of spread).
 

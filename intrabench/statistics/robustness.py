@@ -95,7 +95,7 @@ def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
 def auc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
     """Of scores in groups (instances, groups) and of the baseline (instances).
 
-    Infinite scores have no differences: what they enter is NaN. Of `curves.rclicks_auc` nsr is NSR@20 of Table 12.
+    Infinite scores have no differences: what they enter is NaN. Of `rclicks_auc` nsr is NSR@20 of Table 12.
 
     Raises:
         ValueError: the shapes do not fit.

@@ -1,4 +1,4 @@
-"""`check`: whether a submission can be trusted, as far as this machine can tell; and its result, which a board keeps."""
+"""`check`: whether a submission can be trusted, as far as this machine can tell; and its result, which boards keep."""
 
 from __future__ import annotations
 

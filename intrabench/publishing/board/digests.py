@@ -1,4 +1,4 @@
-"""What of a submission nobody can choose: its ledger, a digest of each row, and the sessions whose turns are part of it."""
+"""What of a submission nobody can choose: its ledger, with a digest of each row, and its sample of sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections of the methods and the checklist: which fact stands where, what is not known, and what only authors know."""
+"""The sections of the methods and the checklist: which fact stands where, and what is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Citations as BibTeX, whose texts are kept whole: no author or title is guessed; and those of methods that rows name."""
+"""Citations as BibTeX, whose texts are kept whole: no author or title is guessed; those of methods, by their names."""
 
 from __future__ import annotations
 

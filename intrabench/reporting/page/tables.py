@@ -15,9 +15,9 @@ from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.curves import auc, noc, reached, regressions
+from intrabench.statistics.curves import reached, regressions
 from intrabench.statistics.cut_short import cut_short_of
-from intrabench.statistics.measures import Clicks, Measure
+from intrabench.statistics.measures import Area, Clicks, Measure
 from intrabench.statistics.ranking import Ranking
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.steps import Steps
@@ -130,8 +130,8 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: N
     short: `cut_short_of` by line of `clicks_to_goal`, whose numbers get the mark `SHORT`.
     """
     cut = set(short["line"])
-    areas = _averages(auc(played, budget=_BUDGET), how)
-    clicks = _averages(noc(played, _GOAL, _BUDGET), how)
+    areas = _averages(Area(budget=_BUDGET).of(played), how)
+    clicks = _averages(clicks_to_goal("dice").of(played), how)
     there = reached(played, ["line"]).group_by("line", "threshold").agg(pl.col("reached", "never").sum())
     shares = {(line, goal): yes / (yes + no) for line, goal, yes, no in there.iter_rows()}
     worse = (pl.col("worse") * pl.col("corrections")).sum() / pl.col("corrections").sum()
