@@ -9,9 +9,9 @@ import polars as pl
 
 from intrabench.protocols import Protocol
 from intrabench.reporting.footnotes import Place
-from intrabench.reporting.table import EFFORT, Layout, check_columns
+from intrabench.reporting.table import Layout, check_columns
 from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
+from intrabench.statistics.aggregate import AGGREGATIONS, aggregate, totals
 from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import described, measured, summary
 
@@ -64,14 +64,7 @@ def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.Dat
     found = None
     for head, spec in preset.numbers:
         scored = measured(rows, spec, layout.round, layout.policy)
-        if found is None:
-            usual = ~pl.col("failed") & ~pl.col("not_applicable")
-            found = scored.group_by(keys).agg(
-                (pl.col("target") != "*").sum().alias("sessions"),
-                pl.col("failed").sum(),
-                pl.col("not_applicable").sum(),
-                *(pl.col(name).filter(usual).mean() for name in EFFORT),
-            )
+        found = totals(scored, keys) if found is None else found
         values = aggregate(scored, keys, AGGREGATIONS[preset.averages]).select(*keys, pl.col("value").alias(head))
         found = found.join(values, on=keys, how="left", nulls_equal=True)
     assert found is not None

@@ -16,19 +16,16 @@ from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS
-from intrabench.results.fast_queries import only
 from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
 from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import COUNTS, aggregate, fewest_patients
+from intrabench.statistics.aggregate import COUNTS, EFFORT, aggregate, fewest_patients, totals
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
 from intrabench.statistics.resample import AVERAGE, intervals
-from intrabench.statistics.scores import UNIT, scores, without_data
+from intrabench.statistics.scores import UNIT, last_round, scores, without_data
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
-
-EFFORT = ("interactions", "dof", "seconds_human")
 
 READ = (
     *(*IDENTITY, *VERSIONS.values(), *UNIT, "patient", "session", "round", "written_at"),
@@ -74,7 +71,7 @@ def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> tuple[pl.DataFr
     if layout.metric != "dice":
         raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
     check_mixable(rows)
-    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    top = last_round(rows)
     rounds = range(top + 1) if layout.round is None else [layout.round]
     plain = replace(layout, by=("prompter", "model"), columns="dataset")
     found = [
@@ -111,16 +108,9 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     scored = layout.measured(rows).with_columns(_labels(layout.columns))
     keys = list(layout.by)
     scored = scored.with_columns(_line=scored.select(keys).hash_rows())  # groups of a million texts take much memory
-    counts = scored.group_by("_line").agg(
-        (pl.col("target") != "*").sum().alias("sessions"),
-        pl.col("failed").sum(),
-        pl.col("not_applicable").sum(),
-    )
-    usual = only(scored, ~pl.col("failed") & ~pl.col("not_applicable"))
-    effort = usual.group_by("_line").agg(pl.col(name).mean() for name in EFFORT)
     lines = replace(layout, by=["_line"])
     wide = scored.select("_line", *keys)[scored["_line"].arg_unique()]
-    for more in (counts, effort, _pivot(cells(scored, lines), lines, scored)):
+    for more in (totals(scored, ["_line"]), _pivot(cells(scored, lines), lines, scored)):
         wide = wide.join(more, on="_line", how="left")
     return wide.drop("_line").sort(keys)
 
@@ -161,7 +151,7 @@ def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place
 
 def _ends(rows: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     """The last round of each line, ``_end``, and the last round that the layout wants of any."""
-    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    top = last_round(rows)
     ends = rows.group_by(list(layout.by)).agg(pl.col("round").max().alias("_end"))
     return ends, top if layout.round is None else min(top, layout.round)
 

@@ -15,7 +15,7 @@ from intrabench.statistics.adapted import shares
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.claims import differences
 from intrabench.statistics.measures import best
-from intrabench.statistics.resample import AVERAGE, FEW
+from intrabench.statistics.resample import AVERAGE, FEW, as_one_dataset
 from intrabench.statistics.scores import UNIT
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 from intrabench.statistics.statistic import Statistic
@@ -209,9 +209,7 @@ def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
         pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
     )
     sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True).sort(UNIT)  # sums depend on the order
-    apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
-    pooled = sized.with_columns(*apart, dataset=pl.lit("all"))
-    effect = differences(pooled, ["size"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
+    effect = differences(as_one_dataset(sized), ["size"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     joined = bounds.join(effect, on="size").join(_counts(sized, "size", settings.tie), on="size").sort("size")
     names = pl.col("size").replace_strict(range(len(SIZES)), SIZES, return_dtype=pl.String)
     return joined.with_columns(names).drop("dataset").rename({"value": "difference"})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.curves import curve, reached, regressions
-from intrabench.statistics.measures import Area, ChallengeArea, Clicks, Failures
+from intrabench.statistics.measures import Area, ChallengeArea, Clicks, ClicksArea, Failures
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import EFFORTS, steps
@@ -23,6 +23,7 @@ from tests.results import made
 
 BY = ["model"]
 POOLED, PROTOCOL = AGGREGATIONS["pooled"], AGGREGATIONS["protocol"]
+BOUNDED = [one().of for one in (Area, ChallengeArea, ClicksArea, Clicks, Failures)]
 
 
 def played(*sessions: Sequence[float], **shared: Any) -> pl.DataFrame:
@@ -208,7 +209,7 @@ def test_corrections_that_made_it_worse() -> None:
 def test_areas_and_thresholds_need_bounds() -> None:
     distances = steps(played([0.5]), "hd95")
     for use in (
-        *(one().of for one in (Area, ChallengeArea, ClicksArea, Clicks, Failures)),
+        *BOUNDED,
         lambda one: reached(one, BY),
     ):
         with pytest.raises(IntraBenchError, match="hd95_mm has no bounds"):
@@ -226,7 +227,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
         one, other = (curve(steps(some), BY, PROTOCOL, against) for some in (rows, mixed))
         assert one.drop("value").equals(other.drop("value"))
         np.testing.assert_allclose(one["value"], other["value"], atol=1e-12)
-    for use in (one().of for one in (Area, ChallengeArea, ClicksArea, Clicks, Failures)):
+    for use in BOUNDED:
         for one, other in ((use(steps(rows)), use(steps(mixed))),):
             both = one.join(other, on="session")
             assert both["value"].equals(both["value_right"])

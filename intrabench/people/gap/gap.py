@@ -13,7 +13,7 @@ from intrabench.people.gap.clicks import APART, clicks, distances
 from intrabench.people.gap.matching import TARGET, Sides, sides
 from intrabench.people.playback import Playback
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.resample import FEW, difference, intervals
+from intrabench.statistics.resample import FEW, as_one_dataset, difference, intervals
 from intrabench.statistics.steps import steps
 
 INTERACTIONS, SECONDS = (1, 3, 5, 10), (10, 30, 60)
@@ -112,8 +112,7 @@ def _compared(units: pl.DataFrame, measures: Sequence[str]) -> pl.DataFrame:
         if name not in units.columns:
             units = units.with_columns(pl.lit(None, pl.Float64).alias(name))
     sides = units.group_by(_LINE).agg(pl.col("people", "simulated").mean())
-    apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
-    flat = units.with_columns(*apart, dataset=pl.lit("all"), failed=False, not_applicable=False)
+    flat = as_one_dataset(units).with_columns(failed=False, not_applicable=False)
     found = intervals(flat, _LINE, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     places = pl.col("measure").replace_strict({name: place for place, name in enumerate(measures)})
     found = found.join(sides, on=_LINE).sort("model", "robot", places)

@@ -22,7 +22,7 @@ from intrabench.statistics.agreement import (
     spread_per_unit,
     within_one,
 )
-from intrabench.statistics.resample import intervals
+from intrabench.statistics.resample import as_one_dataset, intervals
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 
 MEASURES = ("dice", "nsd_2mm")
@@ -95,10 +95,8 @@ class Analysis:
         means = self.firsts.group_by(groups, maintain_order=True).agg(
             pl.col("score").mean().alias("value"), pl.len().alias("raters")
         )
-        apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
-        return means.with_columns(
-            *apart, own=pl.struct("dataset", "case"), dataset=pl.lit("all"), failed=False, not_applicable=False
-        )
+        named = means.with_columns(own=pl.struct("dataset", "case"), failed=False, not_applicable=False)
+        return as_one_dataset(named)
 
     def means(self) -> pl.DataFrame:
         """A line per model and kind of anchor, the best first: mean score over masks, interval over patients."""

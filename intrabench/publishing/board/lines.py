@@ -15,7 +15,7 @@ from intrabench.metrics.base import Best
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import MODEL, PROTOCOL
 from intrabench.results.fast_queries import only
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
+from intrabench.statistics.aggregate import AGGREGATIONS, USUAL, Aggregation, aggregate
 from intrabench.statistics.measures import best, measured
 from intrabench.target import WHOLE_CASE
 
@@ -88,14 +88,13 @@ def counts(scored: pl.DataFrame, by: list[str]) -> pl.DataFrame:
 
     scored: `scores`. Effort is the mean over sessions that did not fail, as in all tables.
     """
-    usual = ~pl.col("failed") & ~pl.col("not_applicable")
     each = pl.col("target") != WHOLE_CASE
     return scored.group_by(by).agg(
         each.sum().alias("sessions"),
         pl.struct("case", "target").filter(each & ~pl.col("not_applicable")).n_unique().alias("targets"),
         pl.col("case", "patient").n_unique().name.suffix("s"),
         pl.col("failed", "not_applicable").sum(),
-        *(pl.col(name).filter(usual).mean() for name in EFFORT),
+        *(pl.col(name).filter(USUAL).mean() for name in EFFORT),
     )
 
 

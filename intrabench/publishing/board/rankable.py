@@ -13,6 +13,7 @@ from intrabench.models.weights.registry import RANDOM
 from intrabench.protocols import PROTOCOLS
 from intrabench.publishing.board.digests import ANSWERED
 from intrabench.publishing.board.lines import LINE, TABLE, columns_of, tables_of
+from intrabench.statistics.scores import last_round
 
 LONGEST, MOST_ROUNDS = 2000, 1000
 """Characters of a text in a row, and rounds of a session."""
@@ -36,7 +37,7 @@ def refusals(rows: pl.DataFrame) -> Iterator[str]:
     if lacking := [name for name in _NEEDED if rows[name].has_nulls()]:
         yield f"some rows have no {', '.join(lacking)}, which every run writes; run these sessions again"
         return
-    if (top := int(rows["round"].max() or 0)) > MOST_ROUNDS:  # type: ignore[arg-type]
+    if (top := last_round(rows)) > MOST_ROUNDS:
         yield f"a session has {top} rounds, expected {MOST_ROUNDS} at most"
     yield from _versions(rows)
     for id in rows["protocol"].unique().sort():

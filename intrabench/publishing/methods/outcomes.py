@@ -16,6 +16,7 @@ from intrabench.results import labels
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.adapted import INAPPLICABLE, adapted, shares
+from intrabench.statistics.aggregate import USUAL
 from intrabench.statistics.bca import LEVEL
 from intrabench.statistics.claims import ENOUGH
 from intrabench.statistics.cut_short import CUT_SHORT
@@ -26,7 +27,7 @@ from intrabench.statistics.scores import metric, without_data
 
 def interactions(of: Provenance, cites: Bibliography) -> str:
     """How many interactions there were."""
-    usual = of.scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    usual = of.scored.filter(USUAL)
     if usual.is_empty():
         return Missing("no session was played to its end")
     interactions, rounds = usual.select(pl.col("interactions", "round").mean()).row(0)

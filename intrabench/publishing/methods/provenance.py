@@ -16,10 +16,11 @@ from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.results.private import Private, without_paths
-from intrabench.statistics.aggregate import fewest_patients
+from intrabench.statistics.aggregate import fewest_patients, totals
 from intrabench.statistics.evaluation import Evaluation, with_lines
 from intrabench.statistics.measures import summary
 from intrabench.statistics.resample import AVERAGE, intervals
+from intrabench.statistics.scores import last_round
 from intrabench.statistics.soundness import check_data, some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
@@ -38,7 +39,7 @@ class Provenance(Evaluation):
     @cached_property
     def corrections(self) -> int:
         """The largest number of corrections that any session had."""
-        return int(self.rows["round"].max() or 0)  # type: ignore[arg-type]
+        return last_round(self.rows)
 
     @cached_property
     def models(self) -> pl.DataFrame:
@@ -77,10 +78,8 @@ class Provenance(Evaluation):
         `first`, `last` and their intervals ``first_low`` ...; `interactions`, `seconds` and `machine_s` of a session;
         `patients` and `fewest`. Lines without an average over all data sets have no values.
         """
-        usual = self.scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
-        cost = usual.group_by("line").agg(
-            pl.col("interactions").mean(), pl.col("seconds_human").mean().alias("seconds"), pl.col("machine_s").mean()
-        )
+        cost = totals(self.scored, ["line"], ("interactions", "seconds_human", "machine_s"))
+        cost = cost.select("line", "interactions", "machine_s", seconds="seconds_human")
         found = self.lines.select("line", "shown", "label", "notes", "name").join(cost, on="line", how="left")
         ends = {"last": self.scored}
         if summary(self.statistic.metric) is None:

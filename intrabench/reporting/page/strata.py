@@ -10,7 +10,7 @@ import polars as pl
 from intrabench.metrics.base import Best, merit
 from intrabench.reporting.page.grid import digits_of
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.resample import intervals
+from intrabench.statistics.resample import as_one_dataset, intervals
 from intrabench.target import WHOLE_CASE
 
 SIZES = ("small", "medium", "large")
@@ -110,8 +110,7 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
     kept = ordered.filter(chosen)
     if kept.is_empty():
         return {}
-    apart = [pl.format("{}/{}", "dataset", column).alias(column) for column in ("patient", "case")]
-    pooled = told.join(kept.select(keys), on=keys, how="semi").with_columns(*apart).with_columns(dataset=pl.lit("all"))
+    pooled = as_one_dataset(told.join(kept.select(keys), on=keys, how="semi"))
     ends = intervals(pooled, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     found: dict[int, list[Spot]] = {}
     pictures = any(text.startswith("natural") for text in modalities.values())  # pixels have no volume

@@ -14,14 +14,13 @@ from intrabench.reporting.page.grid import Cell, Grid, interval_text, marked, nu
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.aggregate import Aggregation, aggregate, totals
 from intrabench.statistics.curves import reached, regressions
 from intrabench.statistics.cut_short import cut_short_of
 from intrabench.statistics.measures import Area, Clicks, Measure
 from intrabench.statistics.ranking import Ranking
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.steps import Steps
-from intrabench.target import WHOLE_CASE
 
 EFFORT = {
     "interactions": "interactions",
@@ -77,15 +76,8 @@ def effort_grid(
     """
     datasets = scored["dataset"].unique().sort().to_list()
     places = datasets + [AVERAGE] if len(datasets) > 1 else datasets
-    counts = scored.group_by("line").agg(
-        (pl.col("target") != WHOLE_CASE).sum().alias("Sessions"),
-        pl.col("failed").sum().alias("Failed"),
-        pl.col("not_applicable").sum().alias("Not applicable"),
-    )
-    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
-    spent = usual.group_by("line").agg(pl.col(name).mean() for name in EFFORT)
-    spending = lines.join(counts.join(spent, on="line", how="left"), on="line", maintain_order="left")
-    counted = ["Sessions", *(name for name in ("Failed", "Not applicable") if spending[name].sum())]
+    spending = lines.join(totals(scored, ["line"], [*EFFORT]), on="line", maintain_order="left")
+    counted = ["sessions", *(name for name in ("failed", "not_applicable") if spending[name].sum())]
     found = {(row["line"], row["dataset"]): row for row in means.iter_rows(named=True)}
 
     def mean(line: int, place: str) -> Cell:
@@ -101,7 +93,8 @@ def effort_grid(
         efforts = [number(line[name], 2 if name == "machine_s" else 1) for name in EFFORT]
         return [*(number(line[name]) for name in counted), *efforts, *(mean(line["line"], place) for place in places)]
 
-    heads = [*counted, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
+    names = [name.replace("_", " ").capitalize() for name in counted]
+    heads = [*names, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
     return _grid("effort", spending, heads, cells, bests=[lead.best] * len(places))
 
 
