@@ -84,7 +84,7 @@ def made_up(number: int) -> pl.DataFrame:
 def make(folder: Path, number: int) -> None:
     """A results folder and the submission from it."""
     from intrabench.publishing.board.digests import chosen
-    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.files import By
     from intrabench.publishing.board.submit import SAMPLE, submit
 
     rows, results = made_up(number), folder / "results"

@@ -94,7 +94,7 @@ def compare(
     Raises:
         IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
     """
-    from intrabench.reporting.make_comparison import make_comparison
+    from intrabench.reporting.comparison import make_comparison
     from intrabench.statistics.contests import folders_of
 
     _add(plugin)
@@ -137,7 +137,7 @@ def compare_published(
     Raises:
         IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
     """
-    from intrabench.reporting.make_comparison import make_published_comparison
+    from intrabench.reporting.comparison import make_published_comparison
 
     _add(plugin)
     given = {"metric": "dice", "round": round, "aggregation": aggregation, "failed": failed, "empty": empty}
@@ -251,7 +251,7 @@ def submit(
         IntraBenchError: the results cannot be ranked, or the folder exists; then nothing is written. What is left out,
             and what to know before it is published, is a warning.
     """
-    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.files import By
     from intrabench.publishing.board.submit import submit as make
 
     _add(plugin)

@@ -122,8 +122,7 @@ def rate_table(
 ) -> None:
     """Tabulate what raters said: means, differences, agreement, anchors, correlation with Dice."""
     from intrabench.cli.console import print_frame
-    from intrabench.people.rating.analysis import Analysis, long
-    from intrabench.people.rating.sections import sections
+    from intrabench.people.rating.analysis import Analysis, long, sections
     from intrabench.reporting.formats import check_format, formatted
     from intrabench.reporting.table import readable
 
@@ -140,8 +139,7 @@ def rate_table(
 @rate_app.command("export")
 def rate_export(folder: Folder, file: Annotated[Path, typer.Argument(help="FILE.csv or FILE.parquet")]) -> None:
     """Write all answers with what each mask was, one line each."""
-    from intrabench.people.rating.analysis import long
-    from intrabench.people.rating.sections import export_answers
+    from intrabench.people.rating.analysis import export_answers, long
 
     answers = long(_study(folder))
     export_answers(answers, file)
@@ -260,7 +258,7 @@ def gap(
     from intrabench.cli.console import print_frame
     from intrabench.cli.results import tell_damage
     from intrabench.files.atomic import atomically, writing
-    from intrabench.people.gap.gap import gap as compare
+    from intrabench.people.gap import gap as compare
     from intrabench.results.spreadsheet import write_csv
     from intrabench.workspace import results_folder
 

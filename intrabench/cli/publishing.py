@@ -302,7 +302,7 @@ def submit(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Make a folder of results that a public board takes, and check it as the board does."""
-    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.files import By
     from intrabench.publishing.board.submit import submit as make
     from intrabench.workspace import results_folder
 

@@ -132,9 +132,8 @@ def compare(
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
     names = ("a", "b", "metric", "round", "aggregation", "failed", "empty")
     given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
-    from intrabench.reporting.comparison import as_json, long
+    from intrabench.reporting.comparison import as_json, long, make_comparison, make_published_comparison
     from intrabench.reporting.formats import formatted
-    from intrabench.reporting.make_comparison import make_comparison, make_published_comparison
     from intrabench.statistics.contests import folders_of
     from intrabench.workspace import results_folder
 
@@ -242,8 +241,7 @@ def report(
 
 def _rating_tables(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     """The tables of a rating study."""
-    from intrabench.people.rating.analysis import Analysis, long
-    from intrabench.people.rating.sections import sections
+    from intrabench.people.rating.analysis import Analysis, long, sections
     from intrabench.people.rating.study import Study
 
     yield from sections(Analysis(long(Study.open(study))))

@@ -71,11 +71,11 @@ def _show(rows: pl.DataFrame) -> None:
     """Print the numbers of a run, or the averages if these are many."""
     from intrabench.cli.console import print_frame
     from intrabench.reporting.superpixels import number_table, summary_table
-    from intrabench.statistics.superpixels import measured
+    from intrabench.statistics.superpixels import superpixel_scores
 
     if not ("sp" in rows and rows["sp"].count()):
         return
-    found = measured(rows)
+    found = superpixel_scores(rows)
     frame, heading = number_table(found), NUMBERS
     if frame.height > MOST_LINES:
         frame, heading = summary_table(found), AVERAGES
@@ -102,7 +102,7 @@ def superpixels_table(
         beside_many,
         beside_published,
         number_table,
-        read_measured,
+        read_superpixel_scores,
         summary_table,
     )
     from intrabench.workspace import results_folder
@@ -115,7 +115,7 @@ def superpixels_table(
     if sum((by_number or bool(metric), interval, bool(reference))) > 1:
         raise IntraBenchError("--by-number (or --metric), --interval and --reference are different tables; give one")
     folder = results_folder(out)
-    found, notes = read_measured(folder)
+    found, notes = read_superpixel_scores(folder)
     if by_number or metric:
         frame, heading = number_table(found, metric), NUMBERS
     elif reference == "paper-k20000":
@@ -139,7 +139,7 @@ def superpixels_report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: averages with intervals, ranking, curves, and all numbers."""
-    from intrabench.reporting.page.superpixels import write_superpixels
+    from intrabench.reporting.superpixels import write_superpixels
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)

@@ -16,10 +16,19 @@ from intrabench.reporting.reference.rclicks import (
     beside_published,
     users_beside_published,
 )
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.click_groups import LINE, area_of, clicks_of, describe_groups, group_table, of_groups
-from intrabench.statistics.click_users import describe_users, is_real, user_table, users_adapted
-from intrabench.statistics.cut_short import cut_short
+from intrabench.statistics.click_robustness import (
+    LINE,
+    area_of,
+    clicks_of,
+    describe_groups,
+    describe_users,
+    group_table,
+    is_real,
+    of_groups,
+    user_table,
+    users_adapted,
+)
+from intrabench.statistics.notes import adapted, cut_short
 from intrabench.statistics.robustness import Robustness, UserNoise
 from intrabench.statistics.scores import FailurePolicy
 

@@ -23,10 +23,10 @@ from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.specs.specs import nearest, parse
-from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.evaluation import Evaluation, counted_rows
 from intrabench.statistics.measures import best, scored_by, summary
+from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import resample
 from intrabench.statistics.scores import metric as metric_of

@@ -10,10 +10,9 @@ import polars as pl
 from intrabench.protocols import Protocol
 from intrabench.reporting.footnotes import Place
 from intrabench.reporting.table import Layout, check_columns
-from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate, totals
-from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import described, measured, summary
+from intrabench.statistics.notes import adapted, cut_short
 
 
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:

@@ -18,10 +18,10 @@ from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS
 from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
-from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import COUNTS, EFFORT, aggregate, fewest_patients, totals
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
+from intrabench.statistics.notes import adapted
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.scores import UNIT, last_round, scores, without_data
 from intrabench.statistics.soundness import check_mixable

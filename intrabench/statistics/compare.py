@@ -11,10 +11,10 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
 from intrabench.results.parts import with_patients
-from intrabench.statistics.adapted import shares
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.claims import differences
 from intrabench.statistics.measures import best
+from intrabench.statistics.notes import shares
 from intrabench.statistics.resample import AVERAGE, FEW, as_one_dataset
 from intrabench.statistics.scores import UNIT
 from intrabench.statistics.significance import holm, per_patient, signed_rank

@@ -13,11 +13,10 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS, Protocol
-from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregation
-from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.matched import MATCHED
 from intrabench.statistics.measures import measured, scored_by, summary
+from intrabench.statistics.notes import adapted, cut_short
 from intrabench.statistics.scores import FailurePolicy, metric
 
 S = TypeVar("S", bound="Statistic")

@@ -12,7 +12,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC
-from intrabench.statistics.click_groups import group_table
+from intrabench.statistics.click_robustness import group_table
 from intrabench.statistics.measures import measured
 from intrabench.statistics.robustness import (
     Robustness,

@@ -20,7 +20,7 @@ from intrabench.target import Target
 
 
 class SharedImage:
-    """A case, encoded once for all people. sittings: their sessions, by key. used: when, by the monotonic clock."""
+    """A case, encoded once for all people. sessions: their sessions, by key. used: when, by the monotonic clock."""
 
     def __init__(self, image_task: ImageTask, root: Path, scorer: Scorer) -> None:
         """Take the lock, read the scan and open it.
@@ -28,7 +28,7 @@ class SharedImage:
         Raises:
             IntraBenchError: a run plays this case, or the scan or the model cannot be opened.
         """
-        self.image_task, self.sittings, self._scorer = image_task, dict[str, PersonSession](), scorer
+        self.image_task, self.sessions, self._scorer = image_task, dict[str, PersonSession](), scorer
         self.used, self._stack = 0.0, ExitStack()
         try:
             self._stack.enter_context(locked(root / "locks" / image_task.lock_name))
@@ -53,21 +53,21 @@ class SharedImage:
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
-    def sitting(self, spec: SessionSpec) -> PersonSession:
+    def session(self, spec: SessionSpec) -> PersonSession:
         """The session of a spec, begun if it is not open.
 
         Raises:
             IntraBenchError: its target cannot be read, or there is nothing to segment.
         """
-        if spec.key not in self.sittings:
+        if spec.key not in self.sessions:
             id = spec.targets[0].id
             job, target = self.image_task.job, self.target(id)
             begun = partial(make_session, job, spec, spec.key, target, self.volume, self._scorer, keep_masks=True)
-            sitting = PersonSession(begun, self._image, self._scorer)
-            if sitting.session.ended:
-                raise IntraBenchError(f"{id} cannot be prompted here: {sitting.problem}")
-            self.sittings[spec.key] = sitting
-        return self.sittings[spec.key]
+            session = PersonSession(begun, self._image, self._scorer)
+            if session.session.ended:
+                raise IntraBenchError(f"{id} cannot be prompted here: {session.problem}")
+            self.sessions[spec.key] = session
+        return self.sessions[spec.key]
 
     def target(self, id: str) -> Target:
         """A target of the case."""
@@ -83,10 +83,10 @@ class SharedImage:
         """
         if self._integrity.broken:
             raise IntraBenchError(f"the model changed the scan, {REMEDY}; restart after that")
-        return played([SessionBatch([spec], [[self.sittings[spec.key].session]], memory())])
+        return played([SessionBatch([spec], [[self.sessions[spec.key].session]], memory())])
 
     def close(self) -> None:
         """Close the image and give the lock back."""
-        self.sittings.clear()
+        self.sessions.clear()
         with foreign():
             self._stack.close()

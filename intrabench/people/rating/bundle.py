@@ -17,8 +17,9 @@ from intrabench.files.documents import read_json
 from intrabench.people.images import page
 from intrabench.people.rating.answers import Answers, Taken
 from intrabench.people.rating.secret import signature
-from intrabench.people.rating.server import Posted, Refused, checked
+from intrabench.people.rating.server import Posted, checked
 from intrabench.people.rating.study import OPEN, Study
+from intrabench.play.validate import Refused
 
 
 def write_bundle(study: Study, rater: str, folder: Path) -> None:

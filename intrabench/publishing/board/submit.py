@@ -17,11 +17,10 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import put, unique, writing
 from intrabench.files.names import file_name
 from intrabench.publishing.board.digests import LEAST, chosen, ledger_of
-from intrabench.publishing.board.files import LEDGER, NAME, PART, write_checksums
+from intrabench.publishing.board.files import LEDGER, NAME, PART, By, Data, Statement, write_checksums
 from intrabench.publishing.board.lines import stated
 from intrabench.publishing.board.own_code import is_published
 from intrabench.publishing.board.rankable import refusals
-from intrabench.publishing.board.statement import By, Data, Statement
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file

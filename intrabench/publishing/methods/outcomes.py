@@ -15,12 +15,11 @@ from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import FAILED, NO_DATA
-from intrabench.statistics.adapted import INAPPLICABLE, adapted, shares
 from intrabench.statistics.aggregate import USUAL
 from intrabench.statistics.bca import LEVEL
 from intrabench.statistics.claims import ENOUGH
-from intrabench.statistics.cut_short import CUT_SHORT
 from intrabench.statistics.measures import summary
+from intrabench.statistics.notes import CUT_SHORT, INAPPLICABLE, adapted, shares
 from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import metric, without_data
 

@@ -16,9 +16,8 @@ from intrabench.reporting.page.speed import speed_sentence
 from intrabench.reporting.page.strata import Spot, weak_spots
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.page.viewer import spread
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.budgets import Budget, front, within
-from intrabench.statistics.standings import Standing, standings
+from intrabench.statistics.budgets import Budget, Standing, front, standings, within
+from intrabench.statistics.notes import adapted
 from intrabench.statistics.steps import Steps
 
 STOPS = {

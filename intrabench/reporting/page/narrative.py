@@ -16,10 +16,9 @@ from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import Spot
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.statistics.budgets import AtBudgets, Budget
-from intrabench.statistics.click_groups import clicks_of
+from intrabench.statistics.budgets import AtBudgets, Behind, Budget, Standing
+from intrabench.statistics.click_robustness import clicks_of
 from intrabench.statistics.resample import AVERAGE, FEW
-from intrabench.statistics.standings import Behind, Standing
 
 Part: TypeAlias = tuple[str, str]
 """A kind, and a text: ``text``, ``name``, ``note`` (letters of footnotes), or ``seen``."""

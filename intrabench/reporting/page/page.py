@@ -32,12 +32,11 @@ from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.viewer import TARGETS, samples, views
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import without_home
-from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
-from intrabench.statistics.cut_short import cut_short_of
 from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
 from intrabench.statistics.measures import scored_by, summary
+from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import Drawn, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores

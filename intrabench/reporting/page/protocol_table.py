@@ -17,7 +17,7 @@ from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.click_groups import LINE, clicks_of, group_table
+from intrabench.statistics.click_robustness import LINE, clicks_of, group_table
 from intrabench.statistics.measures import Measure, best, described, measured, summary
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.statistic import with_numbers

@@ -13,11 +13,10 @@ from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, marked, number, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
-from intrabench.statistics.adapted import adapted
 from intrabench.statistics.aggregate import Aggregation, aggregate, totals
 from intrabench.statistics.curves import reached, regressions
-from intrabench.statistics.cut_short import cut_short_of
 from intrabench.statistics.measures import Area, Clicks, Measure
+from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.steps import Steps

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from intrabench.people.annotating import annotation, person_session
-from intrabench.people.annotating.actions import read_actions
+from intrabench.people.annotating.log import read_actions
 from intrabench.play.gestures import Gesture
 from intrabench.results.parts import read_rows
 from tests.people.annotating.playing import NAMES, OUT, annotating, lasting, new_id

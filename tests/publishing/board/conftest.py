@@ -14,9 +14,8 @@ import pytest
 
 import intrabench
 from intrabench.publishing.board.digests import ledger_of
-from intrabench.publishing.board.files import CHECKSUMS, LEDGER, PART, write_checksums
+from intrabench.publishing.board.files import CHECKSUMS, LEDGER, PART, By, write_checksums
 from intrabench.publishing.board.lines import stated
-from intrabench.publishing.board.statement import By
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.publishing.board.submit import submit
 from intrabench.results.compact import compact

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 import polars as pl
 import pytest
 
+from intrabench.publishing.board.files import By
 from intrabench.publishing.board.site import build
-from intrabench.publishing.board.statement import By
 from tests.publishing.board.conftest import BY, remade
 from tests.tabs import Tabs
 

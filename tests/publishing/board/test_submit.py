@@ -14,7 +14,7 @@ import pytest
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.publishing.board.digests import chosen
-from intrabench.publishing.board.statement import By
+from intrabench.publishing.board.files import By
 from intrabench.publishing.board.submit import submit
 from intrabench.reporting.table import effort_table
 from intrabench.results.parts import read_rows, read_turns
