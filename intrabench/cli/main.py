@@ -27,7 +27,6 @@ from intrabench.cli.serve import record, serve
 from intrabench.cli.shared import (
     Json,
     Plugins,
-    add_plugins,
     flag,
     listing,
     problems,
@@ -114,10 +113,9 @@ def list_(
 ) -> None:
     """List all names of one kind, e.g. models."""
     if what == "datasets":
-        add_plugins(plugin)
         show_datasets(json)
     else:
-        show_names(listing(what, plugin), json)
+        show_names(listing(what), json)
     if wrong := problems(what):
         echo(*(f"left out: {problem}" for problem in wrong), err=True)
         raise typer.Exit(1)
@@ -132,7 +130,6 @@ def info(
     """Describe a model, prompter, data set, metric or protocol and its parameters."""
     from intrabench.cli.describe import describe, described
 
-    add_plugins(plugin)
     echo(*(described(name) if json else describe(name)).split("\n"))
 
 

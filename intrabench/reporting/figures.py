@@ -155,21 +155,15 @@ def style() -> Any:
 
 def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
     """Scores against an effort, averaged over data sets: a panel per model, a curve per prompter, a point per round."""
-    from matplotlib.figure import Figure
-
     series: dict[int, list[list[float]]] = {}
     for dataset, line, _, *scored, spent in ([*point[:6], point[6 + effort]] for point in data["points"]):
         if dataset == 0 and spent:
             series.setdefault(line, []).append([spent, *scored])
     about = {line: data["lines"][line] for line in series}
     models, names = (sorted({of(one) for one in about.values()}) for of in (lambda one: one["model"], _name))
-    columns = max(1, min(len(models), 3))
-    rows = max(1, ceil(len(models) / columns))
-    titles = {model: _folded(one_line(model), _TITLE) for model in models}
-    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for panel, model in zip(panels, models, strict=False):
-        panel.set(title=titles[model], xlabel=data["efforts"][effort]["name"], ylabel=head)
+    figure, panels = _panels(models, shared=True)
+    for panel in panels:
+        panel.set(xlabel=data["efforts"][effort]["name"], ylabel=head)
         logarithmic(panel)
         panel.label_outer()
     handles: dict[str, Any] = {}
@@ -180,10 +174,23 @@ def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
         handles[name] = panel.plot(x, y, **looks, linewidth=1)[0]
         bars = [(x, low, high) for x, _, low, high in series[line] if low is not None]
         panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=looks["color"], linewidth=0.6)
-    for panel in panels[len(models) :]:
-        panel.remove()
     _legend(figure, handles, names)
     return figure
+
+
+def _panels(titles: Sequence[str], shared: bool) -> tuple[Any, Sequence[Any]]:
+    """A figure with a panel for each title, up to three side by side. shared: they have the same axes."""
+    from matplotlib.figure import Figure
+
+    columns = max(1, min(len(titles), 3))
+    rows, folded = max(1, ceil(len(titles) / columns)), [_folded(one_line(title), _TITLE) for title in titles]
+    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(folded)) + 0.3))
+    panels = figure.subplots(rows, columns, sharex=shared, sharey=shared, squeeze=False).ravel()
+    for panel, title in zip(panels, folded, strict=False):
+        panel.set(title=title)
+    for panel in panels[len(titles) :]:
+        panel.remove()
+    return figure, panels[: len(titles)]
 
 
 def _legend(figure: Any, handles: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -274,26 +281,18 @@ def sweep_figures(swept: pl.DataFrame) -> dict[str, Any]:
 
 
 def _sweep(swept: pl.DataFrame, strength: str) -> Any:
-    from matplotlib.figure import Figure
-
     names = swept["name"].unique().sort().to_list()
-    panels = swept.select("dataset", "what").unique(maintain_order=True).rows()
-    columns = min(len(panels), 3)
-    rows = ceil(len(panels) / columns)
-    titles = {dataset: _folded(one_line(dataset), _TITLE) for dataset, _ in panels}
-    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
-    drawn = figure.subplots(rows, columns, squeeze=False).ravel()
+    places = swept.select("dataset", "what").unique(maintain_order=True).rows()
+    figure, panels = _panels([dataset for dataset, _ in places], shared=False)
     handles: dict[str, Any] = {}
-    for panel, (dataset, what) in zip(drawn, panels, strict=False):
+    for panel, (dataset, what) in zip(panels, places, strict=True):
         here = swept.filter((pl.col("dataset") == dataset) & (pl.col("what") == what))
         for number, name in enumerate(names):
             curve = here.filter(pl.col("name") == name).sort("strength")
             if curve.height:
                 handles[name] = panel.plot(curve["strength"], curve["value"], **look(number), linewidth=1)[0]
-        panel.set(title=titles[dataset], xlabel=strength, ylabel=what)
+        panel.set(xlabel=strength, ylabel=what)
         panel.grid(axis="y", linewidth=0.5, alpha=0.4)
-    for panel in drawn[len(panels) :]:
-        panel.remove()
     shown = [name for name in names if name in handles]
     _legend(figure, {_in_legend(name): handles[name] for name in shown}, [*map(_in_legend, shown)])
     return figure

@@ -22,11 +22,9 @@ from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.robustness import (
     Robustness,
     UserNoise,
-    auc_robustness,
     each_target,
     each_user_noise,
-    noc_robustness,
-    nof_robustness,
+    robustness,
     user_noise,
 )
 from intrabench.statistics.scores import FailurePolicy
@@ -55,8 +53,8 @@ class Clicks:
     group: int
 
 
-_STATISTICS = {"noc": noc_robustness, "nof": nof_robustness}
-"""Statistics by kind of metric; all other metrics are compared by differences of means."""
+_COUNTED_CLICKS = ("noc", "nof")
+"""Kinds of metrics that count clicks; all others are compared by differences of means."""
 
 
 def clicks_of(prompter: str) -> Clicks | None:
@@ -98,14 +96,14 @@ def group_table(
     kind = metric.partition(":")[0]
     found = {name: clicks for name in values["prompter"].unique() if (clicks := clicks_of(name))}
     areas = {}
-    if kind in _STATISTICS:
+    if kind in _COUNTED_CLICKS:
         areas = _families(_values(rows, area_of(metric), round, policy), found)
     lines = []
     for key, one in _families(values, found).items():
         groups = sorted(int(name) for name in one.columns if name.isdecimal() and name != "0")
         if len(groups) < 2 or one.is_empty():
             continue
-        robust = _STATISTICS.get(kind, auc_robustness)(*_arrays(one, groups))
+        robust = robustness(kind, *_arrays(one, groups))
         each = each_target(kind, *_arrays(one, groups))
         if key in areas:
             area = one.select(_EACH).join(areas[key], on=_EACH, how="left", nulls_equal=True, maintain_order="left")
@@ -217,7 +215,7 @@ def describe_groups(metric: str) -> str:
 
 def area_of(metric: str) -> str:
     """The metric that nsr is of: the metric itself, or the area of that which clicks and failures are of."""
-    return f"rclicks_auc:metric={scored_by(metric)}" if metric.partition(":")[0] in _STATISTICS else metric
+    return f"rclicks_auc:metric={scored_by(metric)}" if metric.partition(":")[0] in _COUNTED_CLICKS else metric
 
 
 REAL = "real"
