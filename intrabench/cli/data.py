@@ -31,8 +31,7 @@ def data_get(
     names: Names,
     cases: Cases = [],  # noqa: B006
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", "-j", min=0, max=1024, help="Cases at once, 0: in this process. Default: 1."),
+        int | None, typer.Option("--jobs", "-j", min=0, max=1024, help="Cases at once, 0: in this process. Default: 1.")
     ] = None,
     root: Root = None,
     plugin: PluginFiles = [],  # noqa: B006

@@ -24,16 +24,7 @@ from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results, export_app, failures
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
-from intrabench.cli.shared import (
-    Json,
-    Plugins,
-    flag,
-    listing,
-    problems,
-    refuse_empty,
-    show_datasets,
-    show_names,
-)
+from intrabench.cli.shared import Json, Plugins, flag, listing, problems, refuse_empty, show_datasets, show_names
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError, about_path, foreign, in_words, is_foreign, traced

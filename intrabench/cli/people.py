@@ -70,11 +70,7 @@ def rate_design(
 
 
 @rate_app.command("serve")
-def rate_serve(
-    folder: Folder,
-    host: Host = "127.0.0.1",
-    port: Port = 8750,
-) -> None:
+def rate_serve(folder: Folder, host: Host = "127.0.0.1", port: Port = 8750) -> None:
     """Serve a study, and print the link of each rater; Ctrl-C ends it, and no answer is lost."""
     from intrabench.people.servers.run_server import announce, serve
 
@@ -82,8 +78,7 @@ def rate_serve(
     from intrabench.people.rating.server import make_app
 
     serve(
-        lambda hosts: make_app(study, hosts),
-        *(host, port, lambda address: announce(address, study.tokens, host, echo)),
+        lambda hosts: make_app(study, hosts), *(host, port, lambda address: announce(address, study.tokens, host, echo))
     )
 
 
@@ -116,8 +111,7 @@ def rate_import(
 
 @rate_app.command("table")
 def rate_table(
-    folder: Folder,
-    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+    folder: Folder, format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text"
 ) -> None:
     """Tabulate what raters said: means, differences, agreement, anchors, correlation with Dice."""
     from intrabench.cli.console import print_frame

@@ -42,8 +42,7 @@ def eee(
     ] = [],  # noqa: B006
     organization: Annotated[str, typer.Option("--organization", help="Who evaluated.")] = "unknown",
     relationship: Annotated[
-        str,
-        typer.Option("--relationship", help="To the models: first_party, third_party, collaborative or other."),
+        str, typer.Option("--relationship", help="To the models: first_party, third_party, collaborative or other.")
     ] = "other",
     plugin: Plugins = [],  # noqa: B006
 ) -> None:

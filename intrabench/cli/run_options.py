@@ -81,10 +81,7 @@ PANELS: dict[str, Panel] = {
             ),
             None,
         ),
-        "cache_gb": (
-            text("--cache-gb", "Disk for kept embeddings. Default: 20.", float | None, metavar="GB"),
-            None,
-        ),
+        "cache_gb": (text("--cache-gb", "Disk for kept embeddings. Default: 20.", float | None, metavar="GB"), None),
     },
     "Workers and clusters": {
         "workers": (text("--workers", "Processes that play: auto, a number, 0 for this one.", metavar="N"), "auto"),

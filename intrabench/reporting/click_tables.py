@@ -80,12 +80,10 @@ _OF_GROUPS, _OF_USERS = (tuple(one.name for one in fields(kind)) for kind in (Ro
 
 CLICK_TABLES = (
     ClickTable(
-        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, _groups),
-        *(beside_published, describe_groups, _group_places),
+        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, _groups), *(beside_published, describe_groups, _group_places)
     ),
     ClickTable(
-        *("--users", Users.name, FIRST_CLICK, False, _users),
-        *(users_beside_published, describe_users, _user_places),
+        *("--users", Users.name, FIRST_CLICK, False, _users), *(users_beside_published, describe_users, _user_places)
     ),
 )
 

@@ -15,8 +15,7 @@ from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
-from intrabench.statistics.compare import Comparison, Settings, compare
-from intrabench.statistics.contests import contests, folders_of
+from intrabench.statistics.compare import Comparison, Settings, compare, contests, folders_of
 from intrabench.statistics.evaluation import pictures_of
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW

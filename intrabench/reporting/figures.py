@@ -42,12 +42,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKS, _DASHES = "os^Dv", ("-", "--", ":")
 
 
-def write_figures(
-    results: Path,
-    folder: Path,
-    formats: Sequence[str] = ("png",),
-    metric: str = "",
-) -> list[Path]:
+def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",), metric: str = "") -> list[Path]:
     """Write curves against each effort, the ranking, and scores by target size; return the files.
 
     metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in

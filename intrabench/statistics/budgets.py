@@ -18,10 +18,9 @@ from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.bca import Jackknife
-from intrabench.statistics.claims import sure
 from intrabench.statistics.ranking import of_patients, paired_tests
 from intrabench.statistics.resample import AVERAGE, Drawn, difference, drawn_intervals, resample
-from intrabench.statistics.significance import holm
+from intrabench.statistics.significance import holm, sure
 from intrabench.statistics.steps import EFFORTS, Steps
 
 Gain: TypeAlias = tuple[float, float | None, float | None]

@@ -19,14 +19,7 @@ from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.measures import described, measured, scored_by
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.resample import AVERAGE, intervals
-from intrabench.statistics.robustness import (
-    Robustness,
-    UserNoise,
-    each_target,
-    each_user_noise,
-    robustness,
-    user_noise,
-)
+from intrabench.statistics.robustness import Robustness, UserNoise, each_target, each_user_noise, robustness, user_noise
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.target import WHOLE_CASE
 

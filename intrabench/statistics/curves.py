@@ -62,10 +62,7 @@ def curve(
 
 
 def reached(
-    played: Steps,
-    by: Sequence[str],
-    thresholds: Sequence[float] = (0.7, 0.8, 0.9),
-    against: str = "interactions",
+    played: Steps, by: Sequence[str], thresholds: Sequence[float] = (0.7, 0.8, 0.9), against: str = "interactions"
 ) -> pl.DataFrame:
     """`by`, `dataset`, `threshold`: how many sessions `reached` it, at which `median` effort, and how many `never`."""
     check_bounded(played)

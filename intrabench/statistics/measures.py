@@ -361,10 +361,7 @@ def best(spec: str) -> Best:
 
 
 def measured(
-    rows: pl.DataFrame,
-    spec: str = "dice",
-    round: int | None = None,
-    policy: FailurePolicy | None = None,
+    rows: pl.DataFrame, spec: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
 ) -> pl.DataFrame:
     """`scores` of the metric or summary `spec`, from the rounds up to `round`."""
     found = summary(spec)

@@ -10,7 +10,7 @@ import pytest
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import Store
-from intrabench.statistics.contests import contests
+from intrabench.statistics.compare import contests
 from tests.conftest import Said
 from tests.results.made import rows
 

@@ -32,8 +32,7 @@ from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept, write_actions
-from intrabench.people.annotating.person_session import PersonSession
-from intrabench.people.annotating.shared_image import SharedImage
+from intrabench.people.annotating.shared_image import PersonSession, SharedImage
 from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer

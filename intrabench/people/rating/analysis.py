@@ -18,14 +18,7 @@ from intrabench.people.rating.inputs import INPUT
 from intrabench.people.rating.study import Study
 from intrabench.results.spreadsheet import write_csv
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.agreement import (
-    bradley_terry,
-    d_prime,
-    icc,
-    krippendorff_alpha,
-    spread_per_unit,
-    within_one,
-)
+from intrabench.statistics.agreement import bradley_terry, d_prime, icc, krippendorff_alpha, spread_per_unit, within_one
 from intrabench.statistics.resample import as_one_dataset, intervals
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 

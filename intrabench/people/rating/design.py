@@ -171,12 +171,7 @@ def _write(study: NewStudy, rater: str, order: Sequence[_Rated]) -> list[str]:
 
 
 def _made(
-    results: Path,
-    study: NewStudy,
-    inputs: Sequence[Input],
-    training: Sequence[Input],
-    anchored: set[int],
-    pairs: bool,
+    results: Path, study: NewStudy, inputs: Sequence[Input], training: Sequence[Input], anchored: set[int], pairs: bool
 ) -> _Made:
     """What is rated of all inputs, case by case, and the images of the cases, which are written."""
     wanted = [(one, place, False) for place, one in enumerate(inputs)]

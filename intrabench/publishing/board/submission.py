@@ -15,8 +15,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.publishing.board import consistency
 from intrabench.publishing.board.digests import LEAST, against, chosen, read_ledger
 from intrabench.publishing.board.files import LEDGER, Statement, look, read_statement, wrong_checksums
-from intrabench.publishing.board.lines import LINE, TABLE, line_words, stated
-from intrabench.publishing.board.rankable import refusals
+from intrabench.publishing.board.lines import LINE, TABLE, line_words, refusals, stated
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import read_record
 

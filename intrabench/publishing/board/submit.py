@@ -18,9 +18,8 @@ from intrabench.files.atomic import put, unique, writing
 from intrabench.files.names import file_name
 from intrabench.publishing.board.digests import LEAST, chosen, ledger_of
 from intrabench.publishing.board.files import LEDGER, NAME, PART, By, Data, Statement, write_checksums
-from intrabench.publishing.board.lines import stated
+from intrabench.publishing.board.lines import refusals, stated
 from intrabench.publishing.board.own_code import is_published
-from intrabench.publishing.board.rankable import refusals
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file

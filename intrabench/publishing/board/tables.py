@@ -33,11 +33,7 @@ from intrabench.target import WHOLE_CASE
 BUDGETS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000, 10_000)
 """Efforts at which scores are shown, in any unit, as far as a table goes."""
 
-UNITS = {
-    "interactions": "interactions",
-    "dof": "degrees of freedom",
-    "seconds_human": "seconds of the user",
-}
+UNITS = {"interactions": "interactions", "dof": "degrees of freedom", "seconds_human": "seconds of the user"}
 """Kinds of effort of a person, as `Steps` calls them, and their names; seconds of different machines do not compare."""
 
 RANKED, WITHHELD, INCOMPLETE, COPY = "ranked", "withheld", "incomplete", "copy"

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from intrabench.publishing.methods import data_and_models, outcomes, users
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.markup import listed
+from intrabench.publishing.methods.markup import Bibliography, listed
 from intrabench.publishing.methods.provenance import Fact, Missing, Provenance
 from intrabench.publishing.methods.users import PEOPLE, name_of, specs
 from intrabench.registry import registry

@@ -7,8 +7,7 @@ from typing import Any
 
 from intrabench.datasets.base import Dataset
 from intrabench.errors import several
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.markup import count, listed, name, plain, sentence
+from intrabench.publishing.methods.markup import Bibliography, count, listed, name, plain, sentence
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
 

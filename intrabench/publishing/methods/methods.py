@@ -9,8 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.publishing.methods.checklist import Item, paragraphs
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.markup import Format, count, listed, name, write
+from intrabench.publishing.methods.markup import Bibliography, Format, count, listed, name, write
 from intrabench.publishing.methods.outcomes import measure
 from intrabench.publishing.methods.provenance import Provenance, provenance
 from intrabench.reporting.figures import drawn_figures

@@ -9,19 +9,29 @@ import polars as pl
 
 from intrabench.effort import SECONDS, TABLES, table
 from intrabench.errors import several
-from intrabench.publishing.methods.citations import BCA, CLAIMS, EXTREME, RCLICKS, Bibliography, of_metrics
-from intrabench.publishing.methods.markup import count, listed, name, plain
+from intrabench.publishing.methods.markup import (
+    BCA,
+    CLAIMS,
+    EXTREME,
+    RCLICKS,
+    Bibliography,
+    count,
+    listed,
+    name,
+    of_metrics,
+    plain,
+)
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.aggregate import USUAL
 from intrabench.statistics.bca import LEVEL
-from intrabench.statistics.claims import ENOUGH
 from intrabench.statistics.measures import summary
 from intrabench.statistics.notes import CUT_SHORT, INAPPLICABLE, adapted, shares
 from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import metric, without_data
+from intrabench.statistics.significance import ENOUGH
 
 
 def interactions(of: Provenance, cites: Bibliography) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.publishing.methods.citations import Bibliography
+from intrabench.publishing.methods.markup import Bibliography
 from intrabench.reporting.page.credits import Credit, of_models
 from intrabench.results import labels
 from intrabench.results.current import current

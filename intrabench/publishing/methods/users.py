@@ -7,8 +7,7 @@ import re
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS, stopping
-from intrabench.publishing.methods.citations import INTRABENCH, Bibliography, of_prompters
-from intrabench.publishing.methods.markup import count, listed, name, plain
+from intrabench.publishing.methods.markup import INTRABENCH, Bibliography, count, listed, name, of_prompters, plain
 from intrabench.publishing.methods.provenance import Provenance
 from intrabench.registry import registry
 from intrabench.specs.specs import split

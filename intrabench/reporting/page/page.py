@@ -17,13 +17,12 @@ from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dic
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
-from intrabench.reporting.page.claims import claim_section
 from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
 from intrabench.reporting.page.explore import explored
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.leading_score import LeadingScore, leading_score
-from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
+from intrabench.reporting.page.listings import PAIRS, claim_section, failure_grid, pair_gains, pair_grid, run_grid
 from intrabench.reporting.page.narrative import BudgetResults, Names
 from intrabench.reporting.page.protocol_table import click_grid, own_capped, own_grids
 from intrabench.reporting.page.render import check_html, render
@@ -210,12 +209,7 @@ def _perturbed(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation)
 
 
 def _ranking(
-    scored: pl.DataFrame,
-    drawn: Drawn,
-    lines: pl.DataFrame,
-    seen: Set[int],
-    marks: tables.Notes,
-    lead: LeadingScore,
+    scored: pl.DataFrame, drawn: Drawn, lines: pl.DataFrame, seen: Set[int], marks: tables.Notes, lead: LeadingScore
 ) -> dict[str, Any]:
     """The table of ranks of models with the same prompter, notes on it, and the tests of all pairs of lines.
 

@@ -123,10 +123,7 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
     metrics = dict.fromkeys([*(id for preset in sorted(presets) for id in PROTOCOLS[preset].metrics), *written])
     return [
         ("Session", "One target, one prompter, one seed, one model."),
-        (
-            "Round",
-            "Prompts made by hand, and all answers until the next prompts made by hand; round 0 is the first.",
-        ),
+        ("Round", "Prompts made by hand, and all answers until the next prompts made by hand; round 0 is the first."),
         ("Average", f"The {how.description}; then the mean over data sets, if a line has all of them."),
         (
             "Failures",

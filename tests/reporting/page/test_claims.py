@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from scipy.stats import ttest_rel
 
-from intrabench.reporting.page.claims import claim_section
 from intrabench.reporting.page.leading_score import leading_score
+from intrabench.reporting.page.listings import claim_section
 from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.measures import measured
 from intrabench.statistics.scores import scores
