@@ -251,11 +251,11 @@ def submit(
         IntraBenchError: the results cannot be ranked, or the folder exists; then nothing is written. What is left out,
             and what to know before it is published, is a warning.
     """
-    from intrabench.publishing.board.files import By
+    from intrabench.publishing.board.files import Submitter
     from intrabench.publishing.board.submit import submit as make
 
     _add(plugin)
-    made, notices = make(_folder(out), Path(folder), By(name, contact, licence, notes), sample)
+    made, notices = make(_folder(out), Path(folder), Submitter(name, contact, licence, notes), sample)
     _warn((), notices)
     return made
 

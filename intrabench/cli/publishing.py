@@ -19,8 +19,8 @@ from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, flag, sho
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
-    from intrabench.publishing.board.check import Checked
-    from intrabench.publishing.board.submission import Common
+    from intrabench.publishing.board.check import CheckedSubmission
+    from intrabench.publishing.board.submission import SharedSessions
 
 Folder = Annotated[Path, typer.Argument(help="The new folder.")]
 Licence = Annotated[
@@ -172,13 +172,13 @@ def board_check(
     """
     from intrabench.engine.verify import Trust
     from intrabench.publishing.board.check import check, result_of, write_result
-    from intrabench.publishing.board.submission import common
+    from intrabench.publishing.board.submission import shared_sessions
 
     if replay < 0:
         raise IntraBenchError(f"--replay {replay} is not a number of sessions; give 0 for none, or more")
     chosen = secrets.randbelow(2**32) if seed is None else seed
     found = [check(folder, replay, chosen, Trust(plugin, None, trust), timeout) for folder in submissions]
-    twice = list(common([one.submission for one in found]))
+    twice = list(shared_sessions([one.submission for one in found]))
     for one in found:
         if checks is not None and replay and not one.submission.problems:
             write_result(checks, one.submission.name, result_of(one.submission.folder, one.verdicts))
@@ -194,7 +194,7 @@ def board_check(
         raise typer.Exit(1)
 
 
-def _show_check(checked: Checked) -> None:
+def _show_check(checked: CheckedSubmission) -> None:
     name, count = checked.submission.name, checked.count()
     for problem in checked.problems:
         echo(f"{name}: {problem}")
@@ -209,7 +209,7 @@ def _show_check(checked: Checked) -> None:
     echo(f"{name}: {said}" + (f"; {played}{unknown}" if checked.verdicts else ""))
 
 
-def _check_facts(checked: Checked, twice: Sequence[Common]) -> dict[str, object]:
+def _check_facts(checked: CheckedSubmission, twice: Sequence[SharedSessions]) -> dict[str, object]:
     return {
         "submission": checked.submission.name,
         "ok": not checked.problems,
@@ -295,11 +295,11 @@ def submit(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Make a folder of results that a public board takes, and check it as the board does."""
-    from intrabench.publishing.board.files import By
+    from intrabench.publishing.board.files import Submitter
     from intrabench.publishing.board.submit import submit as make
     from intrabench.workspace import results_folder
 
-    made, notices = make(results_folder(out), folder, By(name, contact, licence, notes), sample)
+    made, notices = make(results_folder(out), folder, Submitter(name, contact, licence, notes), sample)
     assert made.statement is not None
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     lines, masks = several(len(made.statement.lines), "line"), several(len(made.statement.masks), "session")

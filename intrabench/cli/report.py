@@ -159,10 +159,10 @@ def compare(
 def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
     """Print the tables of a comparison, each definition once, and what to know of single pairs."""
     from intrabench.cli.console import echo_sentences, print_frame
-    from intrabench.reporting.comparison import RIGHT, definitions, heading, remarks, shown
+    from intrabench.reporting.comparison import RIGHT, comparison_tables, definitions, heading, remarks
 
     echo_sentences(heading(found, a, b))
-    for table in shown(found, a, b):
+    for table in comparison_tables(found, a, b):
         everything = "--csv has everything"
         print_frame(table.frame, table.heading, table.notes, keys=table.keys, right=RIGHT, everything=everything)
     echo_sentences(*definitions(found, a, b), *remarks(found, a, b))
@@ -180,13 +180,13 @@ def _numbers(words: str) -> list[float]:
 def _show_published(claims: PublishedClaims, a: str, b: str, format: str) -> None:
     """Print our numbers beside published ones, and what the probabilities assume."""
     from intrabench.cli.console import echo_sentences, print_frame
-    from intrabench.reporting.comparison import told_beside_published as told
+    from intrabench.reporting.comparison import published_frame
     from intrabench.reporting.formats import formatted
 
     if format != "text":
         echo(*formatted(claims.frame, format).removesuffix("\n").split("\n"))
         return
-    frame, keys = told(claims.frame), claims.frame.columns[:4]
+    frame, keys = published_frame(claims.frame), claims.frame.columns[:4]
     print_frame(frame, f"dice of {b} beside {a} as published:", claims.notes, keys=keys, right=frame.columns[4:])
     echo_sentences(*claims.said)
 

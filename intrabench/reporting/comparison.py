@@ -32,7 +32,7 @@ _COUNTS = ("wins", "ties", "losses", "units", "infinite", "superiority")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ComparisonTable:
     """A table of a comparison for people: its heading, the columns that say what a line is, and marks at numbers."""
 
     heading: str
@@ -53,7 +53,7 @@ def heading(found: Mapping[str, Comparison], a: str, b: str) -> str:
     )
 
 
-def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
+def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[ComparisonTable]:
     """The tables for people: by data set, by size, and the targets that differ most."""
     heads = [name for name in _heads(found) if name not in _common(found)]
     datasets, sizes = (_stacked(found, part) for part in ("datasets", "sizes"))
@@ -62,8 +62,8 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
     bounds = pl.format("{} to {}", *(pl.col(name).map_elements(told, pl.String) for name in ("from_ml", "to_ml")))
     places, kinds = [*heads, "dataset"], [*heads, "size", unit]
     tables = [
-        Shown("", _told(datasets, places), places, _marks(datasets)),
-        Shown(
+        ComparisonTable("", _told(datasets, places), places, _marks(datasets)),
+        ComparisonTable(
             "by size, all targets with equal weight:",
             _told(sizes.with_columns(bounds.alias(unit)), kinds),
             kinds,
@@ -74,11 +74,11 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
     return [one for one in tables if not one.frame.is_empty()]
 
 
-def _most(head: str, one: Comparison, a: str, b: str) -> Shown:
+def _most(head: str, one: Comparison, a: str, b: str) -> ComparisonTable:
     who = ["dataset", "case", "target"]
     sides = [pl.col(name).alias(head) for name, head in zip("ab", (a, b), strict=True)]
     frame = one.extremes.select(*who, *sides, _signed("difference").alias("difference"))
-    return Shown(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
+    return ComparisonTable(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
 
 
 def _marks(table: pl.DataFrame) -> Footnotes:
@@ -120,7 +120,7 @@ def _remarks(one: Comparison, a: str, b: str) -> list[str]:
     return [*lines, *one.warnings, *verdict]
 
 
-def told_beside_published(frame: pl.DataFrame) -> pl.DataFrame:
+def published_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """`PublishedClaims.frame` as people read it."""
     assumed = [name for name in frame.columns if name.startswith("r=")]
     return frame.with_columns(

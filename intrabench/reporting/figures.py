@@ -185,7 +185,7 @@ def _panels(titles: Sequence[str], shared: bool) -> tuple[Any, Sequence[Any]]:
         panel.set(title=title)
     for panel in panels[len(titles) :]:
         panel.remove()
-    return figure, panels[: len(titles)]
+    return figure, panels[: len(titles)].tolist()
 
 
 def _legend(figure: Any, handles: Mapping[str, Any], names: Sequence[str]) -> None:

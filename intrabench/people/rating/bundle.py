@@ -17,7 +17,7 @@ from intrabench.files.documents import read_json
 from intrabench.people.images import page
 from intrabench.people.rating.answers import Answers, Taken
 from intrabench.people.rating.secret import signature
-from intrabench.people.rating.server import Posted, checked
+from intrabench.people.rating.server import PostedAnswer, answer_of
 from intrabench.people.rating.study import OPEN, Study
 from intrabench.play.validate import Refused
 
@@ -67,7 +67,7 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
     try:
         for number, one in enumerate(given, start=1):
             try:
-                answers.add(checked(study, rater, Posted.model_validate(one)))
+                answers.add(answer_of(study, rater, PostedAnswer.model_validate(one)))
                 stored += 1
             except ValidationError as error:
                 field = ".".join(map(str, error.errors()[0]["loc"]))

@@ -72,7 +72,7 @@ def _model(lines: pl.DataFrame) -> pl.Expr:
     return pl.format("{}{}", "label", notes).alias("model")
 
 
-def chosen(inputs: Sequence[Input], count: int, rng: np.random.Generator) -> list[Input]:
+def sampled_inputs(inputs: Sequence[Input], count: int, rng: np.random.Generator) -> list[Input]:
     """At most `count` inputs by chance, of as many cases as possible."""
     found: dict[tuple[str, str], list[Input]] = {}
     for place in rng.permutation(len(inputs)).tolist():

@@ -26,7 +26,7 @@ Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Count = Annotated[StrictInt, Field(ge=0, le=10**6)]
 
 
-class Posted(BaseModel):
+class PostedAnswer(BaseModel):
     """An answer as a page sends it. seen: the axial slices that were shown."""
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +45,7 @@ class Posted(BaseModel):
     views: Count = 0
 
 
-class Undo(BaseModel):
+class PostedUndo(BaseModel):
     """Taking back the answer of a place."""
 
     model_config = ConfigDict(extra="forbid")
@@ -54,7 +54,7 @@ class Undo(BaseModel):
     place: Count
 
 
-def checked(study: Study, rater: str, posted: Posted) -> Answer:
+def answer_of(study: Study, rater: str, posted: PostedAnswer) -> Answer:
     """The answer, if it fits the study: its job, its questions, and all slices seen.
 
     Raises:
@@ -76,7 +76,7 @@ def checked(study: Study, rater: str, posted: Posted) -> Answer:
     return Answer(rater=rater, errors=tuple(posted.errors), **given)
 
 
-def _complete(study: Study, posted: Posted) -> None:
+def _complete(study: Study, posted: PostedAnswer) -> None:
     asked = study.content["questions"]
     for question, given in (("score", posted.score), ("clinical", posted.clinical), ("pair", posted.pair)):
         if question in asked and given is None:
@@ -143,11 +143,11 @@ class _Server:
         )
 
     async def answer(self, request: Request) -> Response:
-        given, who = await posted(Posted, request), request.state.who
-        return await self._changed(who, lambda: self._answers.add(checked(self._study, who, given)))
+        given, who = await posted(PostedAnswer, request), request.state.who
+        return await self._changed(who, lambda: self._answers.add(answer_of(self._study, who, given)))
 
     async def undo(self, request: Request) -> Response:
-        given, who = await posted(Undo, request), request.state.who
+        given, who = await posted(PostedUndo, request), request.state.who
         return await self._changed(who, lambda: self._answers.undo(who, given.place, given.id))
 
     async def trained(self, request: Request) -> Response:

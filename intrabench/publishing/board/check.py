@@ -19,7 +19,7 @@ from intrabench.publishing.board.submission import Submission, read_submission
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedSubmission:
     """What came of a submission. verdicts: of sessions that were played again. notes: what reviewers should know."""
 
     submission: Submission
@@ -41,7 +41,7 @@ class Checked:
         return dict(Counter(one.found for one in self.verdicts))
 
 
-def check(folder: Path, replays: int, seed: int, trust: Trust, timeout_s: float = TIMEOUT_S) -> Checked:
+def check(folder: Path, replays: int, seed: int, trust: Trust, timeout_s: float = TIMEOUT_S) -> CheckedSubmission:
     """Check a submission against itself, then play so many of its sessions again, which `seed` chooses.
 
     Nothing is downloaded, and what only the submission names is neither contacted, opened nor run, unless `trust` says
@@ -53,9 +53,9 @@ def check(folder: Path, replays: int, seed: int, trust: Trust, timeout_s: float 
     check_timeout(timeout_s)
     submission = read_submission(folder)
     if submission.problems or submission.rows is None:
-        return Checked(submission)
+        return CheckedSubmission(submission)
     played = list(verify(folder, replays, seed, trust, timeout_s)) if replays else []
-    return Checked(submission, played, _notes(submission))
+    return CheckedSubmission(submission, played, _notes(submission))
 
 
 def _notes(submission: Submission) -> list[str]:

@@ -83,7 +83,7 @@ ANSWERED = ("ok", "stopped", "empty")
 """Statuses of sessions that ended with an answer."""
 
 
-def chosen(rows: pl.DataFrame, count: int) -> list[str]:
+def sampled_sessions(rows: pl.DataFrame, count: int) -> list[str]:
     """So many of the sessions that ended with an answer, by the hashes of their keys, which depend on no result."""
     last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
     names = last.filter(pl.col("status").is_in(ANSWERED))["session"].unique().to_list()

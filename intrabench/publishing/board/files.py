@@ -32,7 +32,7 @@ _ADDRESS = re.compile(r"https?://[^\s<>\"']+|[^\s@<>\"'/]+@[^\s@<>\"'/]+\.[^\s@<
 
 
 @dataclass(frozen=True)
-class By:
+class Submitter:
     """Who submits: a name, a contact (an address of mail or of a page), the licence of the folder, and notes.
 
     Raises:
@@ -87,11 +87,11 @@ class Data:
 class Statement:
     """All of it. sampled: the sessions whose turns are there; masks: those of them whose masks are there.
 
-    lines: of `intrabench.publishing.board.lines.stated`.
+    lines: of `intrabench.publishing.board.lines.stated_lines`.
     """
 
     id: str
-    by: By
+    by: Submitter
     created: str
     intrabench: str
     rows: int
@@ -128,7 +128,7 @@ def read_statement(folder: Path) -> Statement:
         raise Unreadable(
             f"{path} has the id {one_line(found['id'])!r}, expected small letters, digits, and . _ - between"
         )
-    by = _made(path, By, found["by"])
+    by = _made(path, Submitter, found["by"])
     data = tuple(_made(path, Data, one) for one in found["data"])
     rest = {name: found[name] for name in ("id", "created", "intrabench", "rows", "lines")}
     return Statement(**rest, by=by, data=data, sampled=tuple(found["sampled"]), masks=tuple(found["masks"]))

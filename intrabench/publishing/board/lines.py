@@ -106,12 +106,12 @@ def counts(scored: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     )
 
 
-def stated(rows: pl.DataFrame) -> list[dict[str, Any]]:
+def stated_lines(rows: pl.DataFrame) -> list[dict[str, Any]]:
     """The lines of all tables with their counts and means, as plain data."""
-    return [line for part in tables_of(rows) for line in _stated(part)]
+    return [line for part in tables_of(rows) for line in _table_lines(part)]
 
 
-def _stated(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
+def _table_lines(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
     keys, found = [*TABLE, *LINE], dict[tuple[Any, ...], dict[str, Any]]()
     for column in columns_of(rows):
         part = rows_with(rows, column)

@@ -20,7 +20,7 @@ from intrabench.metrics.base import merit
 from intrabench.publishing.board.check import CheckResult
 from intrabench.publishing.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
 from intrabench.publishing.board.own_code import is_published, marks, trained_on
-from intrabench.publishing.board.submission import Submission, shared
+from intrabench.publishing.board.submission import Submission, rows_of_several
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.results import labels
 from intrabench.statistics.aggregate import aggregate
@@ -155,7 +155,9 @@ def _table(rows: pl.DataFrame) -> Table:
     if table.curves is None and drawn and best(drawn) == "high":  # the first column is a summary of it
         table.curves = _curves(table, [steps(part, drawn) for part in by_submission], lines)
     _statuses(table)
-    for number, other in shared(rows, "line").select("line", "other").unique().sort("line", "other").iter_rows():
+    for number, other in (
+        rows_of_several(rows, "line").select("line", "other").unique().sort("line", "other").iter_rows()
+    ):
         table.lines[number].copies = (*table.lines[number].copies, other)
     return table
 

@@ -106,7 +106,7 @@ def interval_text(low: float | None, high: float | None, digits: int) -> str:
     return "–".join(dict.fromkeys(digits_of(end, digits) for end in (low, high)))
 
 
-def marked(
+def with_best_marks(
     rows: Sequence[Sequence[Cell]], groups: Sequence[Hashable], bests: Sequence[Best | None]
 ) -> list[list[Cell]]:
     """The rows with `Cell.best` in the last columns, for which `bests` says which values are best (None: no mark).

@@ -24,7 +24,7 @@ from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.leading_score import LeadingScore, leading_score
 from intrabench.reporting.page.listings import PAIRS, claim_section, failure_grid, pair_gains, pair_grid, run_grid
 from intrabench.reporting.page.narrative import BudgetResults, Names
-from intrabench.reporting.page.protocol_table import click_grid, own_capped, own_grids
+from intrabench.reporting.page.protocol_table import capped_numbers, click_grid, protocol_grids
 from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
 from intrabench.reporting.page.strata import strata
@@ -155,10 +155,10 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     by, leading = scored_by(lead.metric), summary(lead.metric)
     bounded = played if lead.bounded else steps(rows, policy=policy)
     short = cut_short_of(bounded, ["line"], tables.clicks_to_goal(by if lead.bounded else "dice"))
-    capped = own_capped(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
+    capped = capped_numbers(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
     notes, marks = tables.line_notes(rows, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
-    own = [(told, grid, grid.notes(notes.texts)) for told, grid in own_grids(rows, lines, policy, marks)]
+    own = [(told, grid, grid.notes(notes.texts)) for told, grid in protocol_grids(rows, lines, policy, marks)]
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
     only_own = {mark for *_, below in own for mark in below} - elsewhere
     names = Names(lines, frozenset(line for line, _ in seen))

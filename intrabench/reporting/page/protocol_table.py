@@ -12,7 +12,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
 from intrabench.protocols import Protocol
 from intrabench.reporting.numbers import numbers_heading
-from intrabench.reporting.page.grid import Cell, Grid, marked, number, word
+from intrabench.reporting.page.grid import Cell, Grid, number, with_best_marks, word
 from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
@@ -27,7 +27,7 @@ _CLICKS, _AREA = "noc:threshold=0.9,metric=iou", "rclicks_auc"
 """Of RClicks' tables: the clicks of Table 9, and the area whose spread is the NSR of Table 12."""
 
 
-def own_capped(rows: pl.DataFrame, played: Steps, metric: str, policy: FailurePolicy) -> dict[Measure, Steps]:
+def capped_numbers(rows: pl.DataFrame, played: Steps, metric: str, policy: FailurePolicy) -> dict[Measure, Steps]:
     """The numbers of protocols that have a cap, with the sessions that they are of.
 
     played: the steps of all rows by `metric`, which need not be taken again.
@@ -47,7 +47,7 @@ def own_capped(rows: pl.DataFrame, played: Steps, metric: str, policy: FailurePo
     return found
 
 
-def own_grids(
+def protocol_grids(
     rows: pl.DataFrame, lines: pl.DataFrame, policy: FailurePolicy, notes: Mapping[Measure | None, Notes]
 ) -> list[tuple[str, Grid]]:
     """For each protocol that reports numbers of its own, how they are defined and a row per line and data set.
@@ -101,7 +101,7 @@ def _grid(
         groups.append((about["shown"], dataset))
     bests: list[Best | None] = [*(best(spec) for _, spec in numbers), *extra.values()]
     heads = ["Model", "Prompter", "Data set", *(head for head, _ in numbers), *extra]
-    return Grid(f"own-{preset.id.partition('@')[0]}", heads, marked(made, groups, bests), headed=3)
+    return Grid(f"own-{preset.id.partition('@')[0]}", heads, with_best_marks(made, groups, bests), headed=3)
 
 
 def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolicy) -> dict[tuple[int, str], float]:

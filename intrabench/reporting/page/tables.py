@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.metrics.base import Best, Metric
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
-from intrabench.reporting.page.grid import Cell, Grid, interval_text, marked, number, word
+from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, with_best_marks, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.aggregate import Aggregation, aggregate, totals
@@ -212,7 +212,7 @@ def _grid(
         numbers = [replace(cell, note=cell.note or note) for cell in cells(line)]
         rows.append([*(word(line[name]) for name in names), *numbers])
     groups = lines.select("shown", "notes").rows()
-    return Grid(id, [*names.values(), *heads], marked(rows, groups, bests), headed=len(names))
+    return Grid(id, [*names.values(), *heads], with_best_marks(rows, groups, bests), headed=len(names))
 
 
 def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, float]:
