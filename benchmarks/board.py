@@ -83,19 +83,19 @@ def made_up(number: int) -> pl.DataFrame:
 
 def make(folder: Path, number: int) -> None:
     """A results folder and the submission from it."""
-    from intrabench.publishing.board.sample import chosen
-    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.digests import sampled_sessions
+    from intrabench.publishing.board.files import Submitter
     from intrabench.publishing.board.submit import SAMPLE, submit
 
     rows, results = made_up(number), folder / "results"
     for name in ("rows", "turns", "runs"):
         (results / name).mkdir(parents=True, exist_ok=True)
-    sampled = rows.filter(pl.col("session").is_in(chosen(rows, SAMPLE)))
+    sampled = rows.filter(pl.col("session").is_in(sampled_sessions(rows, SAMPLE)))
     turns = sampled.select("session", "round", turn="round", given=pl.lit(TURN), written_at="written_at")
     rows.write_parquet(results / "rows" / "run-0001.parquet")
     turns.write_parquet(results / "turns" / "run-0001.parquet")
     (results / "runs" / "run.json").write_text(json.dumps({"run_id": "run", "state": "finished", "options": {}}))
-    submit(results, folder / "submissions" / f"lab{number}", By(f"Lab {number}", "lab@example.org", "CC0-1.0"))
+    submit(results, folder / "submissions" / f"lab{number}", Submitter(f"Lab {number}", "lab@example.org", "CC0-1.0"))
 
 
 def main() -> None:

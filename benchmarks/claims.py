@@ -18,8 +18,8 @@ from scipy.stats import beta
 
 from intrabench.mask import Floats
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.claims import differences
 from intrabench.statistics.resample import AVERAGE
+from intrabench.statistics.significance import differences
 
 Ends = tuple[Floats, Floats]
 

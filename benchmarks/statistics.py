@@ -65,7 +65,8 @@ def measure(path: str) -> None:
     from intrabench.reporting.table import effort_table
     from intrabench.results.current import IDENTITY
     from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
-    from intrabench.statistics.curves import auc, curve
+    from intrabench.statistics.curves import curve
+    from intrabench.statistics.measures import Area
     from intrabench.statistics.ranking import ranking
     from intrabench.statistics.resample import intervals
     from intrabench.statistics.scores import scores
@@ -92,7 +93,7 @@ def measure(path: str) -> None:
     timed("ranking, 2,000 draws", lambda: ranking(scored, IDENTITY, how))
     played = timed("steps of sessions, from rows", lambda: steps(given))
     timed("curves against interactions", lambda: curve(played, IDENTITY, how))
-    timed("areas under the curves", lambda: aggregate(auc(played), IDENTITY, how))
+    timed("areas under the curves", lambda: aggregate(Area().of(played), IDENTITY, how))
     print(f"  {'in all':42} {total:6.2f} s, peak {peak_memory_mb():.0f} MiB")
     _against_pandas(given, means)
 

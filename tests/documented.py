@@ -20,7 +20,7 @@ from intrabench.cli.weights import weights_id
 from intrabench.clickability.named import click_model
 from intrabench.metrics.lookup import metric
 from intrabench.protocols import chosen_rows, protocol, stopping
-from intrabench.reporting.table import protocols_of
+from intrabench.statistics.evaluation import protocols_of
 from tests.conftest import get_command
 
 ROOT = Path(__file__).parents[1]

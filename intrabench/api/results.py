@@ -94,8 +94,8 @@ def compare(
     Raises:
         IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
     """
-    from intrabench.reporting.make_comparison import make_comparison
-    from intrabench.statistics.contests import folders_of
+    from intrabench.reporting.comparison import make_comparison
+    from intrabench.statistics.compare import folders_of
 
     _add(plugin)
     folder, one, other = _folder(out), made_spec(a), made_spec(b)
@@ -137,7 +137,7 @@ def compare_published(
     Raises:
         IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
     """
-    from intrabench.reporting.make_comparison import make_published_comparison
+    from intrabench.reporting.comparison import make_published_comparison
 
     _add(plugin)
     given = {"metric": "dice", "round": round, "aggregation": aggregation, "failed": failed, "empty": empty}
@@ -170,13 +170,12 @@ def report(
         The file. What the results lack, and masks that cannot be read, are a warning.
     """
     from intrabench.reporting.page.page import write_report
-    from intrabench.reporting.table import layout_of
+    from intrabench.statistics.statistic import statistic_of
 
     _add(plugin)
     spec, folder = made_spec(metric) if metric else "", _folder(out)
-    layout = layout_of(spec or "dice", "", "dataset", None, aggregation, failed, empty)
-    shown = {"metric": spec, "protocol": protocol, "title": title}
-    unread = write_report(folder, Path(file), targets, layout.how, layout.policy, (), **shown)
+    statistic = statistic_of(spec, aggregation, failed, empty)
+    unread = write_report(folder, Path(file), targets, statistic, protocol=protocol, title=title)
     _warn([folder], unread)
     return Path(file)
 
@@ -252,11 +251,11 @@ def submit(
         IntraBenchError: the results cannot be ranked, or the folder exists; then nothing is written. What is left out,
             and what to know before it is published, is a warning.
     """
-    from intrabench.publishing.board.statement import By
+    from intrabench.publishing.board.files import Submitter
     from intrabench.publishing.board.submit import submit as make
 
     _add(plugin)
-    made, notices = make(_folder(out), Path(folder), By(name, contact, licence, notes), sample)
+    made, notices = make(_folder(out), Path(folder), Submitter(name, contact, licence, notes), sample)
     _warn((), notices)
     return made
 

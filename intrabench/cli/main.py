@@ -13,26 +13,18 @@ from typer.core import TyperGroup
 
 from intrabench import __version__
 from intrabench.cli import options, verbosity
-from intrabench.cli.annotate import annotate
-from intrabench.cli.board import board_app
-from intrabench.cli.calibrate import calibrate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo, note
 from intrabench.cli.data import data_app
-from intrabench.cli.exports import add_exports
-from intrabench.cli.failures import failures
-from intrabench.cli.gap import gap
 from intrabench.cli.job import add_job
-from intrabench.cli.methods import methods
 from intrabench.cli.output import Output
-from intrabench.cli.paths import refuse_empty
-from intrabench.cli.rate import rate_app
+from intrabench.cli.people import annotate, calibrate, gap, rate_app
+from intrabench.cli.publishing import add_exports, add_submit, board_app, methods
 from intrabench.cli.report import add_reports
-from intrabench.cli.results import add_results, export_app
+from intrabench.cli.results import add_results, export_app, failures
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
-from intrabench.cli.shared import Json, Plugins, add_plugins, flag, listing, problems, show_datasets, show_names
-from intrabench.cli.submit import add_submit
+from intrabench.cli.shared import Json, Plugins, flag, listing, problems, refuse_empty, show_datasets, show_names
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError, about_path, foreign, in_words, is_foreign, traced
@@ -112,10 +104,9 @@ def list_(
 ) -> None:
     """List all names of one kind, e.g. models."""
     if what == "datasets":
-        add_plugins(plugin)
         show_datasets(json)
     else:
-        show_names(listing(what, plugin), json)
+        show_names(listing(what), json)
     if wrong := problems(what):
         echo(*(f"left out: {problem}" for problem in wrong), err=True)
         raise typer.Exit(1)
@@ -130,7 +121,6 @@ def info(
     """Describe a model, prompter, data set, metric or protocol and its parameters."""
     from intrabench.cli.describe import describe, described
 
-    add_plugins(plugin)
     echo(*(described(name) if json else describe(name)).split("\n"))
 
 

@@ -86,8 +86,7 @@ Perturb = Annotated[
 ]
 Hand = Annotated[str, typer.Option("--hand", help="User error model, e.g. jitter_mm=2,miss_rate=0.1; or FILE.toml.")]
 Effort = Annotated[
-    str | None,
-    typer.Option("--effort", metavar="FILE", help="Seconds of actions: a file of `intrabench calibrate`."),
+    str | None, typer.Option("--effort", metavar="FILE", help="Seconds of actions: a file of `intrabench calibrate`.")
 ]
 Rounds = Annotated[int | None, typer.Option("--rounds", help=ROUNDS_HELP)]
 Protocol = Annotated[

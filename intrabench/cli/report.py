@@ -12,7 +12,7 @@ import typer
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
+from intrabench.cli.shared import Json, Plugins, flag, show
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def table(
     from intrabench.reporting.make_table import make_table
     from intrabench.workspace import results_folder
 
-    add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **given)
     show_table(found, "csv" if csv else "json" if json else format)
@@ -132,15 +131,13 @@ def compare(
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
     names = ("a", "b", "metric", "round", "aggregation", "failed", "empty")
     given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
-    from intrabench.reporting.comparison import as_json, long
+    from intrabench.reporting.comparison import as_json, long, make_comparison, make_published_comparison
     from intrabench.reporting.formats import formatted
-    from intrabench.reporting.make_comparison import make_comparison, make_published_comparison
-    from intrabench.statistics.contests import folders_of
+    from intrabench.statistics.compare import folders_of
     from intrabench.workspace import results_folder
 
     if csv and json:
         raise IntraBenchError("--csv and --json are different outputs; give one of them")
-    add_plugins(plugin)
     folder = results_folder(out)
     if reference:
         claims = make_published_comparison(folder, **given, reference=reference, correlation=_numbers(correlation))
@@ -162,10 +159,10 @@ def compare(
 def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
     """Print the tables of a comparison, each definition once, and what to know of single pairs."""
     from intrabench.cli.console import echo_sentences, print_frame
-    from intrabench.reporting.comparison import RIGHT, definitions, heading, remarks, shown
+    from intrabench.reporting.comparison import RIGHT, comparison_tables, definitions, heading, remarks
 
     echo_sentences(heading(found, a, b))
-    for table in shown(found, a, b):
+    for table in comparison_tables(found, a, b):
         everything = "--csv has everything"
         print_frame(table.frame, table.heading, table.notes, keys=table.keys, right=RIGHT, everything=everything)
     echo_sentences(*definitions(found, a, b), *remarks(found, a, b))
@@ -183,13 +180,13 @@ def _numbers(words: str) -> list[float]:
 def _show_published(claims: PublishedClaims, a: str, b: str, format: str) -> None:
     """Print our numbers beside published ones, and what the probabilities assume."""
     from intrabench.cli.console import echo_sentences, print_frame
-    from intrabench.reporting.comparison import told_beside_published as told
+    from intrabench.reporting.comparison import published_frame
     from intrabench.reporting.formats import formatted
 
     if format != "text":
         echo(*formatted(claims.frame, format).removesuffix("\n").split("\n"))
         return
-    frame, keys = told(claims.frame), claims.frame.columns[:4]
+    frame, keys = published_frame(claims.frame), claims.frame.columns[:4]
     print_frame(frame, f"dice of {b} beside {a} as published:", claims.notes, keys=keys, right=frame.columns[4:])
     echo_sentences(*claims.said)
 
@@ -223,28 +220,25 @@ def report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
-    from intrabench.reporting.page.html_file import is_html
     from intrabench.reporting.page.page import write_report
-    from intrabench.reporting.table import layout_of
+    from intrabench.reporting.page.render import is_html
+    from intrabench.statistics.statistic import statistic_of
     from intrabench.workspace import results_folder
 
     if out and is_html(out):
         raise IntraBenchError(f"--out {out}: that is the results folder; name the file without an option: report {out}")
-    add_plugins(plugin)
-    folder, layout = results_folder(out), layout_of(metric or "dice", "", "dataset", None, aggregation, failed, empty)
-    said = list(_said(ratings)) if ratings else []
-    shown = {"metric": metric, "protocol": protocol, "title": title}
-    unread = write_report(folder, file, targets, layout.how, layout.policy, said, **shown)
+    folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
+    tables = list(_rating_tables(ratings)) if ratings else []
+    unread = write_report(folder, file, targets, statistic, tables, protocol, title)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     _tell_lacking(folder, unread=unread)
     if open and not webbrowser.open(file.absolute().as_uri()):
         echo(f"no browser could be opened; open {file} yourself", err=True)
 
 
-def _said(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+def _rating_tables(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     """The tables of a rating study."""
-    from intrabench.people.rating.analysis import Analysis, long
-    from intrabench.people.rating.sections import sections
+    from intrabench.people.rating.analysis import Analysis, long, sections
     from intrabench.people.rating.study import Study
 
     yield from sections(Analysis(long(Study.open(study))))

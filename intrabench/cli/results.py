@@ -1,16 +1,19 @@
-"""Commands to share results: export, merge, verify."""
+"""Commands to share results: export, merge, verify; and what failed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from intrabench.cli.console import echo, note
-from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
+from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, flag, show
 from intrabench.errors import several
+
+if TYPE_CHECKING:
+    from intrabench.results.failures import Kind
 
 Out = Annotated[
     Path | None,
@@ -76,7 +79,6 @@ def export_masks(
 
     Of one model, prompter, seed and round, `run --model masks:folder=FOLDER/DATASET,instances=files` reads them.
     """
-    add_plugins(plugin)
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
@@ -171,7 +173,6 @@ def verify(
     from intrabench.results.masks import damaged_masks
     from intrabench.workspace import results_folder
 
-    add_plugins(plugin)
     folder = results_folder(results)
     words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
     counts: Counter[str] = Counter()
@@ -207,3 +208,49 @@ def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
         echo(line, err=True)
     if lines:
         raise typer.Exit(1)
+
+
+MOST_NAMES = 3
+"""So many models, data sets or cases of a failure are named."""
+
+
+def failures(
+    out: Out = None,
+    traceback: Annotated[bool, flag("--traceback", help="Also where in the code each one happened.")] = False,
+    json: Json = False,
+) -> None:
+    """List the distinct failures of a results folder, with their sessions; those of data (no_data) count in no mean."""
+    from dataclasses import asdict
+
+    from intrabench.cli.shared import show
+    from intrabench.results.failures import kinds_of_failures
+    from intrabench.statistics.soundness import some_rows
+    from intrabench.workspace import results_folder
+
+    folder = results_folder(out)
+    found = kinds_of_failures(some_rows(folder), folder)
+    if json:
+        show([asdict(kind) for kind in found], json)
+    elif not found:
+        echo(f"no session in {folder} has failed")
+    for kind in () if json else found:
+        echo(*_lines(kind, traceback))
+    tell_damage(folder)
+
+
+def _lines(kind: Kind, traceback: bool) -> list[str]:
+    """A failure, where it happened in the data, and in the code."""
+    where = "; ".join(
+        f"{what} {_some(names)}"
+        for what, names in (("model", kind.models), ("data set", kind.datasets), ("case", kind.cases))
+    )
+    lines = [f"{several(kind.sessions, 'session')}: {kind.status}: {kind.error}", f"  {where}"]
+    if traceback:
+        kept = kind.traceback.split("\n") if kind.traceback else ["no traceback was kept"]
+        lines += [f"  | {line}" for line in kept]
+    return lines
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

@@ -9,7 +9,7 @@ import typer
 from intrabench.cli import options as o
 from intrabench.cli.config import Config
 from intrabench.cli.results import Out
-from intrabench.cli.shared import Cases, Plugins, Targets, flag
+from intrabench.cli.shared import Cases, PluginFiles, Targets, flag
 
 Panel = dict[str, tuple[Any, Any]]
 """Options by name: the type with its help, and the default."""
@@ -62,7 +62,7 @@ PANELS: dict[str, Panel] = {
         "batch": (o.Batch, "fixed"),
         "compile": (switch("--compile", "Compile image encoders with torch."), False),
         "python": (o.Python, None),
-        "plugin": (Plugins, []),
+        "plugin": (PluginFiles, []),
     },
     "Memory and disk": {
         "memory": (
@@ -81,10 +81,7 @@ PANELS: dict[str, Panel] = {
             ),
             None,
         ),
-        "cache_gb": (
-            text("--cache-gb", "Disk for kept embeddings. Default: 20.", float | None, metavar="GB"),
-            None,
-        ),
+        "cache_gb": (text("--cache-gb", "Disk for kept embeddings. Default: 20.", float | None, metavar="GB"), None),
     },
     "Workers and clusters": {
         "workers": (text("--workers", "Processes that play: auto, a number, 0 for this one.", metavar="N"), "auto"),

@@ -1,21 +1,21 @@
-"""Options and output that several groups of commands share."""
+"""Options, checks and output that several groups of commands share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from intrabench.cli.console import echo, print_columns
 from intrabench.cli.options import published
 from intrabench.errors import IntraBenchError, Unfinished
+from intrabench.specs.values import holds
 
 if TYPE_CHECKING:
     from intrabench.engine.progress.reporter import Reporter
-
 
 MORE_TO_DO = 75
 """Exit code of what ended early by itself or by a signal, EX_TEMPFAIL of sysexits.h: the same command continues."""
@@ -29,7 +29,18 @@ def flag(*names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar="", **more)
 
 
-Plugins = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.")]
+def _register(context: typer.Context, files: list[Path]) -> list[Path]:
+    """Register the classes of plug-in files before the command begins."""
+    if files and not context.resilient_parsing:
+        from intrabench.registry import registry
+
+        registry.add_plugins(files)
+    return files
+
+
+PluginFiles = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.")]
+"""For the commands whose options register them."""
+Plugins = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.", callback=_register)]
 Cases = Annotated[list[str], typer.Option("--cases", help="Cases: name, glob, first:N, subset:NAME or @FILE.")]
 Targets = Annotated[
     list[str],
@@ -63,12 +74,11 @@ def continued(reporter: Reporter, what: str) -> Iterator[None]:
         raise typer.Exit(MORE_TO_DO) from None
 
 
-def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
+def listing(what: str) -> list[dict[str, str]]:
     """Name, kind, summary and origin of all that a room has, or of the protocols."""
     from intrabench.registry import registry
     from intrabench.specs.specs import nearest
 
-    add_plugins(plugins)
     if what == "protocols":
         from intrabench.protocols import PROTOCOLS
 
@@ -98,14 +108,6 @@ def problems(what: str) -> list[str]:
     from intrabench.registry import registry
 
     return [problem for room in registry.ROOMS if room == what for problem in registry.problems(room)]
-
-
-def add_plugins(plugins: list[Path]) -> None:
-    """Register the classes of plug-in files."""
-    if plugins:
-        from intrabench.registry import registry
-
-        registry.add_plugins(plugins)
 
 
 def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
@@ -170,3 +172,42 @@ def show_datasets(json: bool) -> None:
     from intrabench.cli.describe import datasets
 
     show(datasets(json), json, heading=True, spared=("paper", "targets", "cases"))
+
+
+METAVARS = ("PATH", "FILE", "FOLDER")
+"""What stands for a path in the help of options that are text because they may also be something else."""
+
+
+def refuse_empty(app: typer.Typer, words: Sequence[str]) -> None:
+    """Refuse words of a command line that are empty where a path, a name or a spec is meant.
+
+    Raises:
+        IntraBenchError: there is one; it names the option.
+    """
+    if not any(word == "" or word.endswith("=") for word in words):
+        return
+    paths, others = set[str](), set[str]()
+    for option, is_path in _options(app):
+        (paths if is_path else others).add(option)
+    for before, word in zip(("", *words), words, strict=False):
+        option = word.removesuffix("=") if word.endswith("=") else before
+        if word == "" or (word.endswith("=") and option in paths):
+            if option in paths:
+                raise IntraBenchError(f"{option} is empty; give a path, or omit it")
+            if option not in others:
+                raise IntraBenchError("an argument is empty; give a name or a path, or omit it")
+
+
+def _options(app: typer.Typer) -> Iterator[tuple[str, bool]]:
+    """The options of all commands that take a value, and whether that is a path."""
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            yield from _options(group.typer_instance)
+    for command in app.registered_commands:
+        assert command.callback is not None
+        for name, hint in get_type_hints(command.callback, include_extras=True).items():
+            for option in (one for one in getattr(hint, "__metadata__", ()) if hasattr(one, "param_decls")):
+                if not isinstance(option, typer.models.ArgumentInfo) and not holds(hint, bool):
+                    words = [word for word in option.param_decls or () if word.startswith("-")]
+                    path = holds(hint, Path) or option.metavar in METAVARS
+                    yield from ((word, path) for word in words or [f"--{name.replace('_', '-')}"])

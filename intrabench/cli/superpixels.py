@@ -11,7 +11,7 @@ from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.run import options_of, play
-from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
+from intrabench.cli.shared import Cases, Plugins, Targets, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +58,6 @@ def superpixels_run(
     """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
     from intrabench.protocols.superpixels_paper import models_of
 
-    add_plugins(plugin)
     given = {
         **{"model": models_of(method, segments, intensity, least_voxels), "protocol": PROTOCOL},
         **{"dataset": dataset, "perturb": perturb, "cases": cases, "targets": targets, "metric": metric},
@@ -71,11 +70,11 @@ def _show(rows: pl.DataFrame) -> None:
     """Print the numbers of a run, or the averages if these are many."""
     from intrabench.cli.console import print_frame
     from intrabench.reporting.superpixels import number_table, summary_table
-    from intrabench.statistics.superpixels import measured
+    from intrabench.statistics.superpixels import superpixel_scores
 
     if not ("sp" in rows and rows["sp"].count()):
         return
-    found = measured(rows)
+    found = superpixel_scores(rows)
     frame, heading = number_table(found), NUMBERS
     if frame.height > MOST_LINES:
         frame, heading = summary_table(found), AVERAGES
@@ -102,12 +101,11 @@ def superpixels_table(
         beside_many,
         beside_published,
         number_table,
-        read_measured,
+        read_superpixel_scores,
         summary_table,
     )
     from intrabench.workspace import results_folder
 
-    add_plugins(plugin)
     format = "csv" if csv else format
     check_format(format)
     if reference not in ("", "paper", "paper-k20000"):
@@ -115,7 +113,7 @@ def superpixels_table(
     if sum((by_number or bool(metric), interval, bool(reference))) > 1:
         raise IntraBenchError("--by-number (or --metric), --interval and --reference are different tables; give one")
     folder = results_folder(out)
-    found, notes = read_measured(folder)
+    found, notes = read_superpixel_scores(folder)
     if by_number or metric:
         frame, heading = number_table(found, metric), NUMBERS
     elif reference == "paper-k20000":
@@ -139,10 +137,9 @@ def superpixels_report(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Write one HTML file: averages with intervals, ranking, curves, and all numbers."""
-    from intrabench.reporting.page.superpixels import write_superpixels
+    from intrabench.reporting.superpixels import write_superpixels
     from intrabench.workspace import results_folder
 
-    add_plugins(plugin)
     folder = results_folder(out)
     write_superpixels(folder, file)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")

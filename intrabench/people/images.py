@@ -1,4 +1,4 @@
-"""Scans and masks as pages take them: scans whole, in slabs of slices, as whole numbers of 8 or 16 bits."""
+"""Pages of people, each one file; and scans and masks as they take them: scans in slabs of slices, as whole numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import gzip
 import zlib
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,19 @@ def _numbers(array: np.ndarray[Any, Any], colour: bool) -> tuple[np.ndarray[Any,
     slope = (high - low) / 65535 or 1.0
     intercept = low + 32768 * slope
     return np.rint((array.astype(np.float64) - intercept) / slope).clip(-32768, 32767).astype("<i2"), slope, intercept
+
+
+def page(name: str, bundle: bool = False) -> str:
+    """``rate`` or ``annotate``; bundle: to be opened from a disk, with its data beside it."""
+    here = files("intrabench.people.page")
+    text = here.joinpath(f"{name}.html").read_text(encoding="utf-8")
+    plane = files("intrabench.reporting.page").joinpath("plane.js")  # of the report's viewer
+    own = [here.joinpath(part) for part in ("frame.js", "load.js", "planes.js", "strip.js", f"{name}.js")]
+    for place, content in (
+        ("viewer", here.joinpath("viewer.html").read_text(encoding="utf-8").rstrip("\n")),
+        ("css", here.joinpath("people.css").read_text(encoding="utf-8")),
+        ("boot", f"window.BUNDLE = {str(bundle).lower()};"),
+        ("js", "\n".join(file.read_text(encoding="utf-8") for file in (plane, *own))),
+    ):
+        text = text.replace(f"{{{{ {place} }}}}", content)
+    return text

@@ -16,10 +16,19 @@ from intrabench.reporting.reference.rclicks import (
     beside_published,
     users_beside_published,
 )
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.click_groups import LINE, area_of, clicks_of, describe_groups, group_table, of_groups
-from intrabench.statistics.click_users import describe_users, is_real, user_table, users_adapted
-from intrabench.statistics.cut_short import cut_short
+from intrabench.statistics.click_robustness import (
+    LINE,
+    area_of,
+    clicks_of,
+    describe_groups,
+    describe_users,
+    group_table,
+    is_real,
+    of_groups,
+    user_table,
+    users_adapted,
+)
+from intrabench.statistics.notes import adapted, cut_short
 from intrabench.statistics.robustness import Robustness, UserNoise
 from intrabench.statistics.scores import FailurePolicy
 
@@ -71,12 +80,10 @@ _OF_GROUPS, _OF_USERS = (tuple(one.name for one in fields(kind)) for kind in (Ro
 
 CLICK_TABLES = (
     ClickTable(
-        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, _groups),
-        *(beside_published, describe_groups, _group_places),
+        *("--groups", "rclicks@1", PUBLISHED_METRIC, True, _groups), *(beside_published, describe_groups, _group_places)
     ),
     ClickTable(
-        *("--users", Users.name, FIRST_CLICK, False, _users),
-        *(users_beside_published, describe_users, _user_places),
+        *("--users", Users.name, FIRST_CLICK, False, _users), *(users_beside_published, describe_users, _user_places)
     ),
 )
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import NONE, Footnotes, few_patients
 from intrabench.reporting.formats import plain
-from intrabench.statistics.compare import Comparison
+from intrabench.reporting.reference.claims import PublishedClaims, published_claims
+from intrabench.results.current import current
+from intrabench.results.origin import datasets_of
+from intrabench.statistics.compare import Comparison, Settings, compare, contests, folders_of
+from intrabench.statistics.evaluation import pictures_of
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
+from intrabench.statistics.soundness import check_round, some_rows
+from intrabench.statistics.statistic import averaged_otherwise, statistic_of
 
 FALSE = "P(false)"
 """Heading of the probability that the claim "B is better than A" is false."""
@@ -24,7 +32,7 @@ _COUNTS = ("wins", "ties", "losses", "units", "infinite", "superiority")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ComparisonTable:
     """A table of a comparison for people: its heading, the columns that say what a line is, and marks at numbers."""
 
     heading: str
@@ -45,7 +53,7 @@ def heading(found: Mapping[str, Comparison], a: str, b: str) -> str:
     )
 
 
-def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
+def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[ComparisonTable]:
     """The tables for people: by data set, by size, and the targets that differ most."""
     heads = [name for name in _heads(found) if name not in _common(found)]
     datasets, sizes = (_stacked(found, part) for part in ("datasets", "sizes"))
@@ -54,8 +62,8 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
     bounds = pl.format("{} to {}", *(pl.col(name).map_elements(told, pl.String) for name in ("from_ml", "to_ml")))
     places, kinds = [*heads, "dataset"], [*heads, "size", unit]
     tables = [
-        Shown("", _told(datasets, places), places, _marks(datasets)),
-        Shown(
+        ComparisonTable("", _told(datasets, places), places, _marks(datasets)),
+        ComparisonTable(
             "by size, all targets with equal weight:",
             _told(sizes.with_columns(bounds.alias(unit)), kinds),
             kinds,
@@ -66,11 +74,11 @@ def shown(found: Mapping[str, Comparison], a: str, b: str) -> list[Shown]:
     return [one for one in tables if not one.frame.is_empty()]
 
 
-def _most(head: str, one: Comparison, a: str, b: str) -> Shown:
+def _most(head: str, one: Comparison, a: str, b: str) -> ComparisonTable:
     who = ["dataset", "case", "target"]
     sides = [pl.col(name).alias(head) for name, head in zip("ab", (a, b), strict=True)]
     frame = one.extremes.select(*who, *sides, _signed("difference").alias("difference"))
-    return Shown(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
+    return ComparisonTable(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
 
 
 def _marks(table: pl.DataFrame) -> Footnotes:
@@ -112,7 +120,7 @@ def _remarks(one: Comparison, a: str, b: str) -> list[str]:
     return [*lines, *one.warnings, *verdict]
 
 
-def told_beside_published(frame: pl.DataFrame) -> pl.DataFrame:
+def published_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """`PublishedClaims.frame` as people read it."""
     assumed = [name for name in frame.columns if name.startswith("r=")]
     return frame.with_columns(
@@ -207,3 +215,64 @@ def _three(value: float) -> str:
 
 def _whole(value: float) -> str:
     return f"{1000 * value:.0f}"  # a pixel counts as 1 mm³
+
+
+def make_comparison(
+    folder: Path, a: str, b: str, *, metric: str, round: int | None, aggregation: str, failed: str, empty: str
+) -> dict[str, Comparison]:
+    """A comparison for each pair of lines, by what the two have in common; a and b as for `contests`.
+
+    metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
+
+    Raises:
+        IntraBenchError: a name or an option is unknown, or nothing is in common.
+    """
+    asked = statistic_of(metric, aggregation, failed, empty, round)
+    lines = contests(folder, a, b, asked.how, round)
+    played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
+    places = folders_of(folder, a, b)
+    check_round(played, round, *places)
+    ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
+    statistic = asked.of_protocols(ids)
+    settings = Settings(statistic.metric, round, statistic.how, statistic.policy)
+    pictures = {name for place in places for name in pictures_of(datasets_of(place, played))}
+    found = {}
+    for contest in lines:
+        comparison = compare(contest.a, contest.b, settings, (a, b))
+        protocols = [*contest.a["protocol"], *contest.b["protocol"]]
+        others = (*filter(None, [contest.unlike]), *averaged_otherwise(protocols, settings.how), *contest.left_out)
+        found[contest.head] = replace(
+            comparison,
+            warnings=(*comparison.warnings, *others),
+            shared=contest.shared,
+            pixels={*contest.a["dataset"], *contest.b["dataset"]} <= pictures,
+        )
+    return found
+
+
+def make_published_comparison(
+    folder: Path,
+    a: str,
+    b: str,
+    *,
+    reference: str,
+    correlation: Sequence[float],
+    metric: str,
+    round: int | None,
+    aggregation: str,
+    failed: str,
+    empty: str,
+) -> PublishedClaims:
+    """The model B of a results folder beside A, a model of the published numbers called `reference`.
+
+    Raises:
+        IntraBenchError: a name or an option is unknown, or nothing is in common.
+    """
+    if metric not in ("", "dice"):
+        raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
+    statistic = statistic_of("dice", aggregation, failed, empty, round)
+    rows, left_out = current(some_rows(folder))
+    found = published_claims(
+        rows, a, b, statistic.how, statistic.policy, name=reference, round=round, correlations=correlation
+    )
+    return replace(found, said=[*found.said, *left_out])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO
 from math import ceil, inf, log10
 from pathlib import Path
@@ -18,25 +19,19 @@ from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.footnotes import sentence
-from intrabench.reporting.numbers import chosen
 from intrabench.reporting.page.curve_data import curve_data
-from intrabench.reporting.page.lines import with_lines
-from intrabench.reporting.page.strata import SIZES, pictures_of, strata
+from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.results.current import current
-from intrabench.results.origin import datasets_of
-from intrabench.results.parts import read_rows
 from intrabench.specs.specs import nearest, parse
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.cut_short import cut_short
-from intrabench.statistics.measures import best, measured, scored_by, summary
+from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.evaluation import Evaluation, counted_rows
+from intrabench.statistics.measures import best, scored_by, summary
+from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import resample
-from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.scores import metric as metric_of
+from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import steps
-from intrabench.statistics.superpixels import prompted
 from intrabench.statistics.sweeps import sweeps
 
 FORMATS = ("png", "svg", "pdf")
@@ -47,14 +42,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKS, _DASHES = "os^Dv", ("-", "--", ":")
 
 
-def write_figures(
-    results: Path,
-    folder: Path,
-    formats: Sequence[str] = ("png",),
-    how: Aggregation = AGGREGATIONS["protocol"],
-    policy: FailurePolicy | None = None,
-    metric: str = "",
-) -> list[Path]:
+def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",), metric: str = "") -> list[Path]:
     """Write curves against each effort, the ranking, and scores by target size; return the files.
 
     metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in
@@ -68,22 +56,19 @@ def write_figures(
             raise IntraBenchError(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
-    rows, _ = current(read_rows(results))
-    if rows.is_empty():
-        raise IntraBenchError(f"{results} has no results yet; `intrabench run --model M --prompter P` computes some")
-    rows, lines = with_lines(prompted(rows, metric or "dice"))
-    metric, how = chosen(rows["protocol"].unique(), metric, how)
-    names, of = dict(lines.select("line", "name").iter_rows()), scored_by(metric)
-    scored = measured(rows, metric, policy=policy)
+    evaluation = Evaluation.of(results, *counted_rows(results, metric), Statistic(metric))
+    rows, lines, names, scored = evaluation.rows, evaluation.lines, evaluation.names, evaluation.scored
+    metric, how = evaluation.statistic.metric, evaluation.statistic.how
+    of = scored_by(metric)
     if scored["value"].is_null().all():
         raise IntraBenchError(f"no session in {results} has a value of {metric} to draw; `intrabench table` says why")
-    curves = curve_data(steps(rows, of, policy), lines, how)
+    curves = curve_data(steps(rows, of), lines, how)
     head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
     file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
     with style():
         drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
-        drawn[sizes] = _sizes(strata(scored, pictures_of(datasets_of(results, rows))), names, head)
+        drawn[sizes] = _sizes(strata(scored, evaluation.pictures), names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
         ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
         if ranked:  # else no line has all data sets
@@ -92,20 +77,20 @@ def write_figures(
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
-        short = sentence(cut_short(rows, ["line"], metric, policy=policy), names, "")
+        short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
             _noted(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
 
 
-def drawn_figures(rows: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> list[str]:
-    """The names, without endings, of what `write_figures` draws of rows with lines (`with_lines`); nothing is drawn."""
-    metric, how = chosen(rows["protocol"].unique(), "", how)
-    file, of = parse(metric)[0], parse(scored_by(metric))[0]
-    scored, names = measured(rows, metric, policy=policy), dict(lines.select("line", "name").iter_rows())
+def drawn_figures(evaluation: Evaluation) -> list[str]:
+    """The names, without endings, of what `write_figures` draws of these sessions if no metric is asked for."""
+    statistic = replace(evaluation.statistic, metric="").of_protocols(evaluation.rows["protocol"])
+    file, of = parse(statistic.metric)[0], parse(scored_by(statistic.metric))[0]
+    scored, how = statistic.measured(evaluation.rows), statistic.how
     found = [f"{of}_against_{key}" for key in EFFORT]
-    swept = swept_dice(scored, names, how)
+    swept = swept_dice(scored, evaluation.names, how)
     found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
     found.append(f"{file}_by_size")
     with suppress(IntraBenchError):
@@ -165,21 +150,15 @@ def style() -> Any:
 
 def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
     """Scores against an effort, averaged over data sets: a panel per model, a curve per prompter, a point per round."""
-    from matplotlib.figure import Figure
-
     series: dict[int, list[list[float]]] = {}
     for dataset, line, _, *scored, spent in ([*point[:6], point[6 + effort]] for point in data["points"]):
         if dataset == 0 and spent:
             series.setdefault(line, []).append([spent, *scored])
     about = {line: data["lines"][line] for line in series}
     models, names = (sorted({of(one) for one in about.values()}) for of in (lambda one: one["model"], _name))
-    columns = max(1, min(len(models), 3))
-    rows = max(1, ceil(len(models) / columns))
-    titles = {model: _folded(one_line(model), _TITLE) for model in models}
-    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for panel, model in zip(panels, models, strict=False):
-        panel.set(title=titles[model], xlabel=data["efforts"][effort]["name"], ylabel=head)
+    figure, panels = _panels(models, shared=True)
+    for panel in panels:
+        panel.set(xlabel=data["efforts"][effort]["name"], ylabel=head)
         logarithmic(panel)
         panel.label_outer()
     handles: dict[str, Any] = {}
@@ -190,10 +169,23 @@ def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
         handles[name] = panel.plot(x, y, **looks, linewidth=1)[0]
         bars = [(x, low, high) for x, _, low, high in series[line] if low is not None]
         panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=looks["color"], linewidth=0.6)
-    for panel in panels[len(models) :]:
-        panel.remove()
     _legend(figure, handles, names)
     return figure
+
+
+def _panels(titles: Sequence[str], shared: bool) -> tuple[Any, Sequence[Any]]:
+    """A figure with a panel for each title, up to three side by side. shared: they have the same axes."""
+    from matplotlib.figure import Figure
+
+    columns = max(1, min(len(titles), 3))
+    rows, folded = max(1, ceil(len(titles) / columns)), [_folded(one_line(title), _TITLE) for title in titles]
+    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(folded)) + 0.3))
+    panels = figure.subplots(rows, columns, sharex=shared, sharey=shared, squeeze=False).ravel()
+    for panel, title in zip(panels, folded, strict=False):
+        panel.set(title=title)
+    for panel in panels[len(titles) :]:
+        panel.remove()
+    return figure, panels[: len(titles)].tolist()
 
 
 def _legend(figure: Any, handles: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -284,26 +276,18 @@ def sweep_figures(swept: pl.DataFrame) -> dict[str, Any]:
 
 
 def _sweep(swept: pl.DataFrame, strength: str) -> Any:
-    from matplotlib.figure import Figure
-
     names = swept["name"].unique().sort().to_list()
-    panels = swept.select("dataset", "what").unique(maintain_order=True).rows()
-    columns = min(len(panels), 3)
-    rows = ceil(len(panels) / columns)
-    titles = {dataset: _folded(one_line(dataset), _TITLE) for dataset, _ in panels}
-    figure = Figure(figsize=(2.6 * columns + 0.4, rows * (2.06 + 0.14 * _lines(titles.values())) + 0.3))
-    drawn = figure.subplots(rows, columns, squeeze=False).ravel()
+    places = swept.select("dataset", "what").unique(maintain_order=True).rows()
+    figure, panels = _panels([dataset for dataset, _ in places], shared=False)
     handles: dict[str, Any] = {}
-    for panel, (dataset, what) in zip(drawn, panels, strict=False):
+    for panel, (dataset, what) in zip(panels, places, strict=True):
         here = swept.filter((pl.col("dataset") == dataset) & (pl.col("what") == what))
         for number, name in enumerate(names):
             curve = here.filter(pl.col("name") == name).sort("strength")
             if curve.height:
                 handles[name] = panel.plot(curve["strength"], curve["value"], **look(number), linewidth=1)[0]
-        panel.set(title=titles[dataset], xlabel=strength, ylabel=what)
+        panel.set(xlabel=strength, ylabel=what)
         panel.grid(axis="y", linewidth=0.5, alpha=0.4)
-    for panel in drawn[len(panels) :]:
-        panel.remove()
     shown = [name for name in names if name in handles]
     _legend(figure, {_in_legend(name): handles[name] for name in shown}, [*map(_in_legend, shown)])
     return figure

@@ -9,9 +9,8 @@ from string import ascii_lowercase
 
 import polars as pl
 
-from intrabench.statistics.adapted import INAPPLICABLE, shares
-from intrabench.statistics.claims import ENOUGH
-from intrabench.statistics.cut_short import CUT_SHORT
+from intrabench.statistics.notes import CUT_SHORT, INAPPLICABLE, shares
+from intrabench.statistics.significance import ENOUGH
 
 MOST = 12
 """Maximum number of footnotes; the rarest notes share the last one."""

@@ -10,35 +10,26 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import Protocol
-from intrabench.reporting.annotated import annotated_table, few_places
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
-from intrabench.reporting.numbers import (
-    averaged_otherwise,
-    averages,
-    leading,
-    numbers_heading,
-    numbers_places,
-    numbers_table,
-    reporting,
-)
+from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table
 from intrabench.reporting.table import (
     Layout,
+    annotated_table,
     effort_table,
-    layout_of,
+    few_places,
     places,
-    protocols_of,
     reference_places,
     referenced,
     round_places,
     round_table,
-    stored_rows,
 )
-from intrabench.results.current import current
+from intrabench.results.current import IDENTITY
 from intrabench.results.spellings import two_spellings
+from intrabench.statistics.evaluation import counted_rows, protocols_of
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
-from intrabench.statistics.superpixels import prompted
+from intrabench.statistics.statistic import averaged_otherwise, averages, leading, statistic_of, with_numbers
 
 _USUAL = {"dataset", "protocol"}
 """Columns and averages unless others are chosen."""
@@ -107,7 +98,9 @@ def make_table(
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    asked = layout_of(metric or "dice", by, columns, round, aggregation, failed, empty)
+    lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
+    statistic = statistic_of(metric, aggregation, failed, empty, round)
+    asked = Layout(metric or "dice", round, statistic.how, statistic.policy, lines, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, protocol, lead=not reference)
     paper = protocol if reference == "paper" else ""
     if clicks := click_table(groups, users, paper):
@@ -134,11 +127,10 @@ def _read(
     """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
     protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
     """
-    stored = prompted(stored_rows(folder, protocol), asked.metric)
-    presets = [] if metric else reporting(protocols_of(protocol) or stored["protocol"].unique().sort().to_list())
+    rows, left_out = counted_rows(folder, asked.metric, protocol, asked.by)
+    presets = [] if metric else with_numbers(protocols_of(protocol) or rows["protocol"].unique().sort().to_list())
     leads = leading(presets) if lead and not metric else asked.metric
     layout = replace(asked, metric=leads, root=folder, how=averages(presets, asked.how))
-    rows, left_out = current(stored, layout.by)
     left_out += two_spellings(rows["model"].unique().sort())
     left_out += [] if metric or presets else _unasked(rows)
     if layout.policy.failed != "all":
@@ -186,7 +178,7 @@ def _unasked(rows: pl.DataFrame) -> list[str]:
     return [
         f"{one.id} reports {', '.join(head for head, _ in one.numbers)}: `intrabench table --protocol {one.id}`"
         for id in rows["protocol"].unique().sort()
-        for one in reporting([id])
+        for one in with_numbers([id])
     ]
 
 

@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 
-from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.protocols import Protocol
 from intrabench.reporting.footnotes import Place
-from intrabench.reporting.table import EFFORT, Layout, check_columns
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.cut_short import cut_short
+from intrabench.reporting.table import Layout, check_columns
+from intrabench.statistics.aggregate import AGGREGATIONS, aggregate, totals
 from intrabench.statistics.measures import described, measured, summary
-
-
-def reporting(protocols: Sequence[str]) -> list[Protocol]:
-    """The protocols of these ids, if all of them have numbers of their own; else none."""
-    found = [PROTOCOLS[id] for id in protocols if id in PROTOCOLS and PROTOCOLS[id].numbers]
-    return found if len(found) == len(protocols) else []
-
-
-def leading(presets: Sequence[Protocol]) -> str:
-    """The metric where none is chosen: the first number of these protocols, if that is the same in all, else dice."""
-    first = {one.numbers[0][1] for one in presets if one.numbers}
-    return first.pop() if len(first) == 1 and all(one.numbers for one in presets) else "dice"
-
-
-def averages(presets: Sequence[Protocol], otherwise: Aggregation) -> Aggregation:
-    """How these protocols average their numbers, if all do it alike; else as given, which may be a choice."""
-    names = {one.averages for one in presets}
-    return AGGREGATIONS[names.pop()] if len(names) == 1 and otherwise.name == "protocol" else otherwise
-
-
-def chosen(protocols: Iterable[str], metric: str, how: Aggregation) -> tuple[str, Aggregation]:
-    """The metric and averages of rows of these protocols: as given, or (empty) those of `leading` and `averages`."""
-    presets = [] if metric else reporting(sorted(set(protocols)))
-    return metric or leading(presets), averages(presets, how)
-
-
-def averaged_otherwise(protocols: Iterable[str], how: Aggregation) -> list[str]:
-    """A sentence for each protocol that averages otherwise than numbers whose averages nobody chose."""
-    presets = [PROTOCOLS[id] for id in sorted(set(protocols)) if id in PROTOCOLS and how.name == "protocol"]
-    return [
-        f"{one.id} itself takes the {one.aggregation}, as `--aggregation {one.averages}` does"
-        for one in presets
-        if one.averages != how.name
-    ]
+from intrabench.statistics.notes import adapted, cut_short
 
 
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:
@@ -98,14 +63,7 @@ def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.Dat
     found = None
     for head, spec in preset.numbers:
         scored = measured(rows, spec, layout.round, layout.policy)
-        if found is None:
-            usual = ~pl.col("failed") & ~pl.col("not_applicable")
-            found = scored.group_by(keys).agg(
-                (pl.col("target") != "*").sum().alias("sessions"),
-                pl.col("failed").sum(),
-                pl.col("not_applicable").sum(),
-                *(pl.col(name).filter(usual).mean() for name in EFFORT),
-            )
+        found = totals(scored, keys) if found is None else found
         values = aggregate(scored, keys, AGGREGATIONS[preset.averages]).select(*keys, pl.col("value").alias(head))
         found = found.join(values, on=keys, how="left", nulls_equal=True)
     assert found is not None

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.metrics import lookup
 from intrabench.protocols.superpixels_paper import AVERAGED
-from intrabench.reporting.figures import logarithmic, look, rank_figure, style, sweep_figures
+from intrabench.reporting.figures import as_svg, logarithmic, look, rank_figure, style, sweep_figures
+from intrabench.reporting.page.grid import frame_grid
+from intrabench.reporting.page.render import check_html, render
 from intrabench.results.current import current
 from intrabench.results.parts import read_rows
 from intrabench.specs.specs import nearest
 from intrabench.statistics.resample import AVERAGE
-from intrabench.statistics.superpixels import Measured, measured
+from intrabench.statistics.superpixels import SuperpixelScores, superpixel_scores
 from intrabench.statistics.sweeps import sweeps
 
 SHOWN = ("rec", "ue_np", "ev", "asa", "co", "cpu_s")
@@ -31,18 +36,18 @@ MANY = 20_000
 PAPER = "Stutz, Hermans, Leibe, CVIU 2018"
 
 
-def read_measured(folder: Path) -> tuple[Measured, list[str]]:
+def read_superpixel_scores(folder: Path) -> tuple[SuperpixelScores, list[str]]:
     """What was measured of superpixels in a results folder, and what of it is left out.
 
     Raises:
         IntraBenchError: there are none.
     """
     rows, left_out = current(read_rows(folder))
-    found = measured(rows)
+    found = superpixel_scores(rows)
     return found, [*left_out, *found.notes()]
 
 
-def summary_table(found: Measured, interval: bool = False) -> pl.DataFrame:
+def summary_table(found: SuperpixelScores, interval: bool = False) -> pl.DataFrame:
     """A line per data set and method with AMR, AUE and AUV, the best by AMR + AUE first, with its rank."""
     table = found.summary()
     if table["dataset"].n_unique() == 2:  # the average of one
@@ -61,7 +66,7 @@ def _with_interval(name: str) -> pl.Expr:
     return pl.coalesce(between, pl.format("{} [-]", value)).alias(name)
 
 
-def number_table(found: Measured, metrics: Sequence[str] = ()) -> pl.DataFrame:
+def number_table(found: SuperpixelScores, metrics: Sequence[str] = ()) -> pl.DataFrame:
     """A line per data set, method and number of superpixels, with the mean K that methods made and metrics.
 
     Raises:
@@ -79,7 +84,7 @@ def number_table(found: Measured, metrics: Sequence[str] = ()) -> pl.DataFrame:
     return curves.rename({column: lookup.metric(column).head for column in columns})
 
 
-def beside_published(found: Measured) -> pl.DataFrame:
+def beside_published(found: SuperpixelScores) -> pl.DataFrame:
     """AMR and AUE of our average over data sets beside those of Table 3, for methods that both have.
 
     The paper tuned parameters on training images and averaged over five data sets, so only the order compares.
@@ -94,7 +99,7 @@ def beside_published(found: Measured) -> pl.DataFrame:
     )
 
 
-def beside_many(found: Measured) -> pl.DataFrame:
+def beside_many(found: SuperpixelScores) -> pl.DataFrame:
     """Rec, UE and EV at the number of superpixels next to `MANY` beside those of Table 2 (BSDS500), for common methods.
 
     Raises:
@@ -132,7 +137,7 @@ PRINTED = {
 """What the paper calls our methods."""
 
 
-def curve_figures(found: Measured) -> dict[str, Any]:
+def curve_figures(found: SuperpixelScores) -> dict[str, Any]:
     """For each data set a figure: Rec, UE, EV and the time against the number of superpixels, a curve per method."""
     with style():
         return {
@@ -165,7 +170,7 @@ def _curves(curves: pl.DataFrame) -> Any:
     return figure
 
 
-def robustness_figures(found: Measured) -> dict[str, Any]:
+def robustness_figures(found: SuperpixelScores) -> dict[str, Any]:
     """For each kind of perturbation a figure: Rec, UE and the number of superpixels against its strength."""
     curves = found.curves.with_columns(name=pl.format("{}, {}", "method", "asked"))
     heads = {column: lookup.metric(column).head for column in SWEPT}
@@ -177,8 +182,62 @@ def robustness_figures(found: Measured) -> dict[str, Any]:
         return sweep_figures(swept)
 
 
-def ranks_figure(found: Measured) -> Any:
+def ranks_figure(found: SuperpixelScores) -> Any:
     """Ranks by AMR + AUE and those in 95 % of the draws of patients."""
     table = found.ranked().table
     with style():
         return rank_figure(table.to_dicts(), table["method"].to_list(), "rank by AMR + AUE")
+
+
+def write_superpixels(results: Path, path: Path) -> None:
+    """Write averages with intervals, ranking, curves and all numbers.
+
+    Raises:
+        IntraBenchError: there are no superpixels, or the file cannot be written.
+    """
+    check_html(path)
+    found, notes = read_superpixel_scores(results)
+    ranking, about = _ranking(found)
+    content: dict[str, Any] = {
+        "title": "Superpixels",
+        "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
+        "warnings": [*notes, *_failures(found)],
+        "summary": frame_grid(summary_table(found, interval=True), "averages"),
+        "ranking": ranking,
+        "ranking_notes": about,
+        "curves": {name: as_svg(figure) for name, figure in curve_figures(found).items()},
+        "robustness": {kind: as_svg(figure) for kind, figure in robustness_figures(found).items()},
+        "numbers": frame_grid(
+            number_table(found, [metric.column for metric in found.metrics if metric.column != "sp"]), "all-numbers"
+        ),
+        "definitions": [(metric.head, _first_line(metric)) for metric in found.metrics],
+    }
+    text = rendered(content)
+    with writing(path), atomically(path, durable=False) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def _ranking(found: SuperpixelScores) -> tuple[str | None, list[str]]:
+    """The figure of ranks, and notes on it; no figure if no method has all data sets, or there is a single one."""
+    try:
+        ranked = found.ranked()
+    except IntraBenchError as error:
+        return None, [str(error)]
+    return (as_svg(ranks_figure(found)) if ranked.table.height > 1 else None), ranked.describe()
+
+
+def _failures(found: SuperpixelScores) -> list[str]:
+    failed = found.curves.filter(pl.col("failed") > 0)
+    return [
+        "{dataset}, {method}, {asked} superpixels: {failed} of {images} images failed".format(**row)
+        for row in failed.iter_rows(named=True)
+    ]
+
+
+def _first_line(metric: Any) -> str:
+    return (type(metric).__doc__ or "").strip().split("\n")[0]
+
+
+def rendered(content: dict[str, Any]) -> str:
+    """The page of its tables, figures and texts."""
+    return render("superpixels.html.jinja", content, ("page.css", "explore.css", "state.js", "packed.js", "page.js"))

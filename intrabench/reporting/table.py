@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +11,21 @@ import polars as pl
 from polars.selectors import by_name
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.footnotes import UNPLAYED, WORDS, Place
+from intrabench.reporting.footnotes import UNPLAYED, WORDS, Footnotes, Place, few_patients
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
-from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS, current
-from intrabench.results.fast_queries import only
+from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS
 from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS, Aggregation, aggregate, aggregation
-from intrabench.statistics.cut_short import cut_short
+from intrabench.statistics.aggregate import COUNTS, EFFORT, aggregate, fewest_patients, totals
 from intrabench.statistics.matched import MATCHED, matched_scores
-from intrabench.statistics.measures import described, measured, scored_by, summary
-from intrabench.statistics.scores import UNIT, FailurePolicy, metric, scores, without_data
-from intrabench.statistics.soundness import check_mixable, command_for, some_rows
-
-EFFORT = ("interactions", "dof", "seconds_human")
+from intrabench.statistics.measures import described, scored_by
+from intrabench.statistics.notes import adapted
+from intrabench.statistics.resample import AVERAGE, intervals
+from intrabench.statistics.scores import UNIT, last_round, scores, without_data
+from intrabench.statistics.soundness import check_mixable
+from intrabench.statistics.statistic import Statistic
 
 READ = (
     *(*IDENTITY, *VERSIONS.values(), *UNIT, "patient", "session", "round", "written_at"),
@@ -41,21 +39,16 @@ _TAKEN = {*SCHEMA, *COUNTS, *WORDS, UNPLAYED, "sessions", "failed", "not_applica
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(Statistic):
     """What a table shows and how its numbers are computed.
 
     by: the columns whose values make lines; weights go with models, and stop rules with protocols;
     rows of several effort tables have a line for each. columns: the column
-    whose values make columns of numbers. round: the state after so many corrections; None: the last. root: the results
-    folder, for aggregations that need its masks.
+    whose values make columns of numbers. root: the results folder, for aggregations that need its masks.
     """
 
-    metric: str = "dice"
     by: Sequence[str] = IDENTITY
     columns: str = "dataset"
-    round: int | None = None
-    how: Aggregation = AGGREGATIONS["protocol"]
-    policy: FailurePolicy = field(default_factory=FailurePolicy)
     root: Path | None = None
 
     def __post_init__(self) -> None:
@@ -73,26 +66,12 @@ class Layout:
         return f"left out, for their data could not be read: {lost} (see `intrabench failures`)" if lost else ""
 
 
-def layout_of(
-    metric: str, by: str, columns: str, round: int | None, aggregation_name: str, failed: str, empty: str
-) -> Layout:
-    """Make the layout from words of the command line; `by` has names of columns, separated by commas."""
-    for option, word, known in (("failed", failed, ("worst", "all", "drop")), ("empty", empty, ("worst", "drop"))):
-        if word not in known:
-            raise IntraBenchError(f"--{option} {word} is unknown; give {', '.join(known[:-1])} or {known[-1]}")
-    lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
-    policy = FailurePolicy(failed, empty)  # type: ignore[arg-type]
-    summary(metric)
-    how = MATCHED if aggregation_name == MATCHED.name else aggregation(aggregation_name)
-    return Layout(metric, lines, columns, round, how, policy)
-
-
 def referenced(rows: pl.DataFrame, layout: Layout, name: str) -> tuple[pl.DataFrame, list[str]]:
     """Our Dice per data set and round beside published numbers, and why some of it is not; see `beside`."""
     if layout.metric != "dice":
         raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
     check_mixable(rows)
-    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    top = last_round(rows)
     rounds = range(top + 1) if layout.round is None else [layout.round]
     plain = replace(layout, by=("prompter", "model"), columns="dataset")
     found = [
@@ -126,19 +105,12 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     check_columns(rows, [*layout.by, layout.columns])
     if "protocol" not in layout.by:
         check_mixable(rows, scored_by(layout.metric), layout.how)
-    scored = measured(rows, layout.metric, layout.round, layout.policy).with_columns(_labels(layout.columns))
+    scored = layout.measured(rows).with_columns(_labels(layout.columns))
     keys = list(layout.by)
     scored = scored.with_columns(_line=scored.select(keys).hash_rows())  # groups of a million texts take much memory
-    counts = scored.group_by("_line").agg(
-        (pl.col("target") != "*").sum().alias("sessions"),
-        pl.col("failed").sum(),
-        pl.col("not_applicable").sum(),
-    )
-    usual = only(scored, ~pl.col("failed") & ~pl.col("not_applicable"))
-    effort = usual.group_by("_line").agg(pl.col(name).mean() for name in EFFORT)
     lines = replace(layout, by=["_line"])
     wide = scored.select("_line", *keys)[scored["_line"].arg_unique()]
-    for more in (counts, effort, _pivot(cells(scored, lines), lines, scored)):
+    for more in (totals(scored, ["_line"]), _pivot(cells(scored, lines), lines, scored)):
         wide = wide.join(more, on="_line", how="left")
     return wide.drop("_line").sort(keys)
 
@@ -146,12 +118,11 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
 def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
     """What is to be noted at the numbers of `effort_table`."""
     layout = _apart(rows, layout or Layout())
-    keys, column = list(layout.by), column_of(layout)
+    keys = list(layout.by)
     rows = rows.with_columns(_labels(layout.columns))
 
     def told(by: Sequence[str]) -> pl.DataFrame:
-        short = cut_short(rows, by, layout.metric, layout.round, layout.policy)
-        return pl.concat([adapted(rows, by, layout.round, column), short], how="diagonal_relaxed")
+        return pl.concat([layout.adapted(rows, by), layout.cut_short(rows, by)], how="diagonal_relaxed")
 
     cells = told([*keys, layout.columns])
     if cells.is_empty():
@@ -180,14 +151,9 @@ def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place
 
 def _ends(rows: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
     """The last round of each line, ``_end``, and the last round that the layout wants of any."""
-    top = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    top = last_round(rows)
     ends = rows.group_by(list(layout.by)).agg(pl.col("round").max().alias("_end"))
     return ends, top if layout.round is None else min(top, layout.round)
-
-
-def column_of(layout: Layout) -> str:
-    """The column of the metric that decides which session of a target counts."""
-    return metric(scored_by(layout.metric)).column
 
 
 def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
@@ -210,37 +176,6 @@ def _apart(rows: pl.DataFrame, layout: Layout) -> Layout:
     """The layout with a line for each table of seconds, if rows have several: seconds of two tables have no mean."""
     several = "effort" not in layout.by and "effort" in rows.columns and rows["effort"].n_unique() > 1
     return replace(layout, by=(*layout.by, "effort")) if several else layout
-
-
-def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
-    """The rows of a results folder, or only those of one protocol, or of several, separated by commas.
-
-    Raises:
-        IntraBenchError: there are no such rows.
-    """
-    asked = protocols_of(protocol)
-    rows = some_rows(root, *asked[:1])
-    if not asked:
-        return rows
-    known = rows["protocol"].unique().sort().to_list()
-    for one in asked:
-        if one not in known:
-            raise IntraBenchError(
-                f"{root} has no results of protocol {one!r}{nearest(one, known)}; it has {', '.join(known)}; "
-                f"`{command_for(one)}` computes some"
-            )
-    return rows.filter(pl.col("protocol").is_in(asked))
-
-
-def protocols_of(words: str) -> list[str]:
-    """The ids that ``--protocol`` lists."""
-    return [one.strip() for one in words.split(",") if one.strip()]
-
-
-def stored_table(root: Path, layout: Layout | None = None) -> pl.DataFrame:
-    """`effort_table` of the sessions of a results folder that count."""
-    layout = replace(layout or Layout(), root=root)
-    return effort_table(current(stored_rows(root), layout.by)[0], layout)
 
 
 def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
@@ -332,3 +267,55 @@ def headings(rows: pl.DataFrame, what: str) -> dict[Any, str]:
             heading = f"{what} {heading}"
         found[value] = heading
     return found
+
+
+def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, counts: bool) -> pl.DataFrame:
+    """`effort_table` with cells as text: ``0.512 [0.401, 0.623] 12/40 !2``.
+
+    interval: the 95 % bootstrap interval over patients; a dash for fewer than `FEW`. counts: the numbers of cases and
+    targets, and after an exclamation mark how many sessions failed.
+
+    Raises:
+        IntraBenchError: the columns are not data sets.
+    """
+    if layout.columns != "dataset":
+        raise IntraBenchError("--interval and --counts need data sets as columns; omit --columns")
+    wide, keys = effort_table(rows, layout), list(layout.by)
+    scored = counted(layout.measured(rows), layout)
+    found = intervals(scored, keys, layout.how).with_columns(
+        text=pl.struct("value", "low", "high", "cases", "targets", "failed").map_elements(
+            lambda cell: _text(cell, interval, counts), pl.String
+        )
+    )
+    names = [*scored["dataset"].unique().sort().to_list(), AVERAGE]
+    texts = found.group_by(keys).agg(
+        pl.col("text").filter(pl.col("dataset") == name).first().alias(name) for name in names
+    )
+    return wide.drop(names).join(texts, on=keys, how="left", nulls_equal=True).sort(keys)
+
+
+def few_places(rows: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> Footnotes:
+    """Marks at the cells of `annotated_table` of few patients; an average is as uncertain as its smallest data set."""
+    keys = list(layout.by)
+    scored = counted(layout.measured(rows), layout)
+    fewest = fewest_patients(scored, keys, layout.how)
+    least = fewest.group_by(keys).agg(pl.col("fewest").min(), dataset=pl.lit(AVERAGE)).select(fewest.columns)
+    found = Footnotes()
+    for (name,), part in pl.concat([fewest, least]).partition_by("dataset", as_dict=True).items():
+        at = frame.select(keys, shown=pl.col(str(name)).is_not_null()).join(
+            part, on=keys, how="left", nulls_equal=True, maintain_order="left"
+        )
+        found = found.with_marks(few_patients(at.select(pl.when("shown").then("fewest"))["fewest"], [str(name)]))
+    return found
+
+
+def _text(cell: dict[str, float], interval: bool, counts: bool) -> str | None:
+    if cell["value"] is None:
+        return None
+    words = [f"{cell['value']:.3f}"]
+    if interval:
+        words.append("[-]" if cell["low"] is None else f"[{cell['low']:.3f}, {cell['high']:.3f}]")
+    if counts:
+        words.append(f"{cell['cases']}/{cell['targets']}")
+        words += [f"!{cell['failed']}"] if cell["failed"] else []
+    return " ".join(words)

@@ -15,6 +15,12 @@ from intrabench.target import WHOLE_CASE
 COUNTS = ("patients", "cases", "targets", "failed")
 """Columns of numbers that stand beside a mean."""
 
+EFFORT = ("interactions", "dof", "seconds_human")
+"""Columns of effort of a person."""
+
+USUAL = ~pl.col("failed") & ~pl.col("not_applicable")
+"""Whether a session did not fail, and applies."""
+
 Steps = tuple[tuple[str, ...], ...]
 
 
@@ -84,6 +90,18 @@ def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.D
     for step in how.steps:
         means = means.group_by(list(dict.fromkeys([*by, *step]))).agg(pl.col("value").mean())
     return counted.join(means, on=keys, how="left", nulls_equal=True)
+
+
+def totals(scored: pl.DataFrame, by: Sequence[str], efforts: Sequence[str] = EFFORT) -> pl.DataFrame:
+    """Of each line the numbers of `sessions`, `failed` and `not_applicable` ones, and the mean efforts of the others.
+
+    scored: `scores`.
+    """
+    counts = scored.group_by(by).agg(
+        (pl.col("target") != WHOLE_CASE).sum().alias("sessions"), pl.col("failed", "not_applicable").sum()
+    )
+    spent = only(scored, USUAL).group_by(by).agg(pl.col(name).mean() for name in efforts)
+    return counts.join(spent, on=list(by), how="left", nulls_equal=True)
 
 
 def fewest_patients(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.DataFrame:

@@ -1,8 +1,4 @@
-"""Scores as functions of effort: against interactions, time or rounds.
-
-Everything here is computed from `steps`. Numbers per session (`auc`, `noc`, ...) have the format of `scores`, for
-`aggregate` and `intervals`.
-"""
+"""Scores as functions of effort: against interactions, time or rounds. Everything here is computed from `steps`."""
 
 from __future__ import annotations
 
@@ -15,7 +11,6 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
 from intrabench.metrics.base import merit
 from intrabench.statistics.aggregate import Aggregation, per_label
-from intrabench.statistics.cvpr25 import STEPS
 from intrabench.statistics.resample import AVERAGE, difference
 from intrabench.statistics.steps import Steps
 
@@ -66,84 +61,13 @@ def curve(
     return pl.concat([found, average]).sort(*by, pl.col("dataset") == AVERAGE, "dataset", "effort")
 
 
-def auc(played: Steps, against: str = "interactions", budget: float = 20) -> pl.DataFrame:
-    """The mean score of each session while effort goes from 0 to `budget`: the area under its steps, 0 to 1.
-
-    A score that is reached exactly at the end of the budget adds no area.
-    """
-    _check_bounded(played)
-    if not 0 < budget < np.inf:
-        raise IntraBenchError(f"there is no area over a budget of {budget:g} {against}; give a finite budget above 0")
-    start = np.minimum(played.effort(against), budget)
-    end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
-    area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
-    return played.scored(area / budget)
-
-
-def cvpr25_auc(played: Steps, first: int = 1) -> pl.DataFrame:
-    """The area of the CVPR 2025 challenge, 0 to 4, of each session: trapezoids of width 1 over rounds 1 to 5.
-
-    A missing round has the score of the previous one. first: 0 counts the box, too, and the sum is scaled to 0 to 4.
-    The challenge averages over the classes of a case first (aggregation `case`); its rules for NSD and missing answers
-    are in `statistics.cvpr25`.
-    CVPR25_iter_eval.py of JunMa11/CVPR-MedSegFMCompetition (2025-06-03).
-    """
-    return played.scored(_trapezoids(played, first, STEPS) * ((STEPS - 1) / (STEPS - first)))
-
-
-def autopet5_auc(played: Steps, last: int = 5) -> pl.DataFrame:
-    """The area of the autoPET V challenge, 0 to `last`, of each session: trapezoids of width 1 over rounds 0 to `last`.
-
-    Round 0 has no prompts; a session that ended keeps its score, and one that failed has 0. With its default of five
-    iterations, the published loop ends at round 4. interactive_loop.py of lab-midas/autoPETV (2026-07-01).
-    """
-    return played.scored(_trapezoids(played, 0, last))
-
-
-def rclicks_auc(played: Steps) -> pl.DataFrame:
-    """The mean of each session's score over clicks 1 to 20 by trapezoids, 0 to 1: with IoU, the "IoU-AuC" of RClicks.
-
-    One click per round; a session that ended keeps its score.
-    """
-    return played.scored(_trapezoids(played, 0, CLICKS - 1) / (CLICKS - 1))
-
-
-def noc(played: Steps, threshold: float = 0.9, limit: float = 20, against: str = "interactions") -> pl.DataFrame:
-    """Each session's number of clicks until the score is at least `threshold`; `limit` if it takes more or fails.
-
-    Clicks are interactions, or another effort. With IoU, one click per round and the mean over objects (`pooled`), this
-    is the NoC of RITM (Sofiiuk et al. 2022) and RClicks (Antonov et al. 2024).
-    """
-    _check_bounded(played)
-    return played.scored(np.minimum(played.reach(against, threshold), limit))
-
-
-def nof(
-    played: Steps,
-    threshold: float = 0.9,
-    limit: float = 20,
-    against: str = "interactions",
-    *,
-    ritm: bool = False,
-) -> pl.DataFrame:
-    """Whether a session fails to reach `threshold` within `limit`, 1 or 0; the sum is the number of failures.
-
-    ritm: sessions that need all of `limit` fail too, as RITM and RClicks count them (NoC equals the limit).
-    """
-    needed = pl.col("value")
-    failed = needed >= limit if ritm else needed > limit
-    return noc(played, threshold, np.inf, against).with_columns(value=failed.cast(pl.Float64))
-
-
 def reached(
-    played: Steps,
-    by: Sequence[str],
-    thresholds: Sequence[float] = (0.7, 0.8, 0.9),
-    against: str = "interactions",
+    played: Steps, by: Sequence[str], thresholds: Sequence[float] = (0.7, 0.8, 0.9), against: str = "interactions"
 ) -> pl.DataFrame:
     """`by`, `dataset`, `threshold`: how many sessions `reached` it, at which `median` effort, and how many `never`."""
+    check_bounded(played)
     needed = pl.concat(
-        noc(played, threshold, np.inf, against).with_columns(threshold=pl.lit(threshold, pl.Float64))
+        played.scored(played.reach(against, threshold)).with_columns(threshold=pl.lit(threshold, pl.Float64))
         for threshold in thresholds
     )
     there = pl.col("value").is_finite()
@@ -177,9 +101,9 @@ def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.Da
     )
 
 
-def _trapezoids(played: Steps, first: int, last: int) -> Floats:
+def trapezoids(played: Steps, first: int, last: int) -> Floats:
     """(sessions) The area under the scores of the rounds from `first` to `last`, one wide each."""
-    _check_bounded(played)
+    check_bounded(played)
     values = [played.at("round", number) for number in range(first, last + 1)]
     area: Floats = np.sum(values, axis=0) - (values[0] + values[-1]) / 2
     return area
@@ -191,7 +115,7 @@ def drops(played: Steps) -> Floats:
     return np.maximum(np.round(-gain, 12), 0)  # rounded, so that 0.81 to 0.80 counts as 0.01
 
 
-def _check_bounded(played: Steps) -> None:
+def check_bounded(played: Steps) -> None:
     """Refuse metrics without bounds."""
     if played.metric.best != "high" or played.metric.worst != 0:
         name = played.metric.column

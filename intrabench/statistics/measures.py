@@ -9,10 +9,12 @@ from typing import ClassVar, Literal
 import numpy as np
 import polars as pl
 
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Bools
 from intrabench.metrics.base import Best
 from intrabench.specs.specs import build, parse, switch
-from intrabench.statistics import curves, cvpr25, davis_curves
+from intrabench.statistics import cvpr25, davis_curves
+from intrabench.statistics.curves import CLICKS, check_bounded, drops, trapezoids
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
 
@@ -20,7 +22,7 @@ from intrabench.statistics.steps import Steps, steps
 class Measure(ABC):
     """A summary: one number per session. `metric` is the name of the metric of its rounds."""
 
-    best: ClassVar[Best]
+    best: ClassVar[Best] = "high"
     metric: str
 
     @property
@@ -48,9 +50,11 @@ class Measure(ABC):
 
 @dataclass(frozen=True)
 class Area(Measure):
-    """`curves.auc` over a budget."""
+    """The mean score of each session while effort goes from 0 to a budget: the area under its steps, 0 to 1.
 
-    best: ClassVar[Best] = "high"
+    A score that is reached exactly at the end of the budget adds no area.
+    """
+
     metric: str = "dice"
     against: str = "interactions"
     budget: float = 20
@@ -60,7 +64,16 @@ class Area(Measure):
         return f"mean {self.metric} while {self.against} go from 0 to {self.budget:g}"
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.auc(played, self.against, self.budget)
+        check_bounded(played)
+        budget = self.budget
+        if not 0 < budget < np.inf:
+            raise IntraBenchError(
+                f"there is no area over a budget of {budget:g} {self.against}; give a finite budget above 0"
+            )
+        start = np.minimum(played.effort(self.against), budget)
+        end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
+        area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
+        return played.scored(area / budget)
 
 
 @dataclass(frozen=True)
@@ -72,7 +85,6 @@ class ChallengeFinal(Measure):
     out.
     """
 
-    best: ClassVar[Best] = "high"
     metric: str = "dice"
     above: float = switch(0.0)
     missing: Literal["worst", "previous"] = switch("worst")
@@ -105,7 +117,12 @@ class ChallengeFinal(Measure):
 
 @dataclass(frozen=True)
 class ChallengeArea(ChallengeFinal):
-    """`curves.cvpr25_auc`, by the same rules. first: the round with which it begins."""
+    """The area of the CVPR 2025 challenge, 0 to 4, of each session: trapezoids of width 1 over rounds 1 to 5.
+
+    A missing round has the score of the previous one. first: 0 counts the box, too, and the sum is scaled to 0 to 4.
+    The challenge averages over the classes of a case first (aggregation `case`); its rules for NSD and missing answers
+    are those of `ChallengeFinal`. CVPR25_iter_eval.py of JunMa11/CVPR-MedSegFMCompetition (2025-06-03).
+    """
 
     first: int = switch(1)
 
@@ -118,14 +135,18 @@ class ChallengeArea(ChallengeFinal):
         return f"area under {self.metric} of rounds {self.first} to {cvpr25.STEPS}, 0 to 4{self._rules}"
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.cvpr25_auc(played, self.first)
+        steps = cvpr25.STEPS
+        return played.scored(trapezoids(played, self.first, steps) * ((steps - 1) / (steps - self.first)))
 
 
 @dataclass(frozen=True)
 class ScribblesArea(Measure):
-    """`curves.autopet5_auc`; last: the last of the rounds."""
+    """The area of the autoPET V challenge, 0 to `last`, of each session: trapezoids of width 1 over rounds 0 to `last`.
 
-    best: ClassVar[Best] = "high"
+    Round 0 has no prompts; a session that ended keeps its score, and one that failed has 0. With its default of five
+    iterations, the published loop ends at round 4. interactive_loop.py of lab-midas/autoPETV (2026-07-01).
+    """
+
     metric: str = "dice"
     last: int = 5
 
@@ -138,14 +159,16 @@ class ScribblesArea(Measure):
         return f"area under {self.metric} of rounds 0 to {self.last}, 0 to {self.last}, as in autoPET V"
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.autopet5_auc(played, self.last)
+        return played.scored(trapezoids(played, 0, self.last))
 
 
 @dataclass(frozen=True)
 class ClicksArea(Measure):
-    """`curves.rclicks_auc`."""
+    """The mean of each session's score over clicks 1 to 20 by trapezoids, 0 to 1: with IoU, the "IoU-AuC" of RClicks.
 
-    best: ClassVar[Best] = "high"
+    One click per round; a session that ended keeps its score.
+    """
+
     metric: str = "iou"
 
     @property
@@ -154,21 +177,20 @@ class ClicksArea(Measure):
 
     @property
     def capped(self) -> str:
-        return f"fewer than {curves.CLICKS} clicks were played, and the last score stands for the rest"
+        return f"fewer than {CLICKS} clicks were played, and the last score stands for the rest"
 
     def cut_short(self, played: Steps) -> Bools:
         at_end = played.at("round", np.inf)
-        return (played.spent("round") < curves.CLICKS - 1) & (at_end < 1)
+        return (played.spent("round") < CLICKS - 1) & (at_end < 1)
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.rclicks_auc(played)
+        return played.scored(trapezoids(played, 0, CLICKS - 1) / (CLICKS - 1))
 
 
 @dataclass(frozen=True)
 class DavisArea(Measure):
     """`davis_curves.davis_auc`; seconds: per object."""
 
-    best: ClassVar[Best] = "high"
     metric: str = "j_and_f"
     seconds: float = 240
     step: bool = False
@@ -186,7 +208,6 @@ class DavisArea(Measure):
 class DavisAt(Measure):
     """`davis_curves.davis_at`."""
 
-    best: ClassVar[Best] = "high"
     metric: str = "j_and_f"
     after: float = 60
     step: bool = False
@@ -201,7 +222,11 @@ class DavisAt(Measure):
 
 @dataclass(frozen=True)
 class Clicks(Measure):
-    """`curves.noc`."""
+    """Each session's number of clicks until the score is at least `threshold`; `limit` if it takes more or fails.
+
+    Clicks are interactions, or another effort. With IoU, one click per round and the mean over objects (`pooled`), this
+    is the NoC of RITM (Sofiiuk et al. 2022) and RClicks (Antonov et al. 2024).
+    """
 
     best: ClassVar[Best] = "low"
     threshold: float = 0.9
@@ -232,12 +257,16 @@ class Clicks(Measure):
         return np.isinf(played.reach(self.against, self.threshold)) & (played.spent(self.against) < self.limit)
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.noc(played, self.threshold, self.limit, self.against)
+        check_bounded(played)
+        return played.scored(np.minimum(played.reach(self.against, self.threshold), self.limit))
 
 
 @dataclass(frozen=True)
 class Failures(Clicks):
-    """`curves.nof`, whose mean is the share of sessions that fail; `ritm` counts those that need all of the limit."""
+    """Whether a session fails to reach `threshold` within `limit`, 1 or 0; the sum is the number of failures.
+
+    ritm: sessions that need all of `limit` fail too, as RITM and RClicks count them (NoC equals the limit).
+    """
 
     ritm: bool = switch(False)
 
@@ -252,12 +281,15 @@ class Failures(Clicks):
         )
 
     def of(self, played: Steps) -> pl.DataFrame:
-        return curves.nof(played, self.threshold, self.limit, self.against, ritm=self.ritm)
+        check_bounded(played)
+        needed = played.reach(self.against, self.threshold)
+        failed = needed >= self.limit if self.ritm else needed > self.limit
+        return played.scored(failed.astype(np.float64))
 
 
 @dataclass(frozen=True)
 class Regressions(Measure):
-    """`curves.drops` of more than a margin; sessions without corrections are left out."""
+    """`drops` of more than a margin; sessions without corrections are left out."""
 
     best: ClassVar[Best] = "low"
     metric: str = "dice"
@@ -271,7 +303,7 @@ class Regressions(Measure):
         corrected = ~played.first
         worse, corrections = (
             np.bincount(played.session[which], minlength=played.sessions.height)
-            for which in (corrected & (curves.drops(played) > self.margin), corrected)
+            for which in (corrected & (drops(played) > self.margin), corrected)
         )
         share = np.divide(worse, corrections, out=np.full(len(worse), np.nan), where=corrections > 0)
         return played.scored(share).with_columns(pl.col("value").fill_nan(None))
@@ -329,10 +361,7 @@ def best(spec: str) -> Best:
 
 
 def measured(
-    rows: pl.DataFrame,
-    spec: str = "dice",
-    round: int | None = None,
-    policy: FailurePolicy | None = None,
+    rows: pl.DataFrame, spec: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
 ) -> pl.DataFrame:
     """`scores` of the metric or summary `spec`, from the rounds up to `round`."""
     found = summary(spec)

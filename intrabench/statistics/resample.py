@@ -77,6 +77,12 @@ def drawn_intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, d
     )
 
 
+def as_one_dataset(values: pl.DataFrame) -> pl.DataFrame:
+    """Values of several data sets as of one, ``all``, in which equal names of patients and cases stay different."""
+    apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
+    return values.with_columns(*apart, dataset=pl.lit("all"))
+
+
 def with_average(table: pl.DataFrame, by: Sequence[str], datasets: int) -> pl.DataFrame:
     """`aggregate`'s table, and a row `AVERAGE` for every line that has a value in all of so many data sets."""
     table = table.with_columns(pl.col("value").fill_nan(None))

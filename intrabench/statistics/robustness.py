@@ -80,37 +80,22 @@ def each_target(kind: str, groups: ArrayLike, base: ArrayLike) -> dict[str, Floa
     return found if kind == "nof" else found | {"spread": spread, "nsr": 100 * _noise(sample, spread)}
 
 
-def noc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
-    """Of numbers of clicks in groups (instances, groups), from the least to the most probable, and of the baseline.
+def robustness(kind: str, groups: ArrayLike, base: ArrayLike) -> Robustness:
+    """Of values in groups (instances, groups), from the least to the most probable, and of the baseline (instances).
 
-    Ratios are of single instances, and then averaged: easy instances weigh most.
+    kind: noc, numbers of clicks, whose ratios are of single instances, and then averaged: easy instances weigh most;
+    nof, 1 or 0 for failures, which are summed; or anything else, scores. Infinite scores have no differences: what they
+    enter is NaN. Of `rclicks_auc` nsr is NSR@20 of Table 12.
 
     Raises:
         ValueError: the shapes do not fit.
         IntraBenchError: somewhere there is no click.
     """
-    return _means(each_target("noc", groups, base))
-
-
-def auc_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
-    """Of scores in groups (instances, groups) and of the baseline (instances).
-
-    Infinite scores have no differences: what they enter is NaN. Of `curves.rclicks_auc` nsr is NSR@20 of Table 12.
-
-    Raises:
-        ValueError: the shapes do not fit.
-    """
-    return _means(each_target("auc", groups, base))
-
-
-def nof_robustness(groups: ArrayLike, base: ArrayLike) -> Robustness:
-    """Of the numbers of failures: 1 or 0 in groups (instances, groups) and of the baseline (instances).
-
-    Raises:
-        ValueError: the shapes do not fit.
-    """
+    each = each_target(kind, groups, base)
+    if kind != "nof":
+        return Robustness(**{name: float(values.mean()) for name, values in each.items()})
     failed, _ = _shaped(groups, base)
-    sums = {name: float(values.sum()) for name, values in each_target("nof", groups, base).items()}
+    sums = {name: float(values.sum()) for name, values in each.items()}
     return Robustness(**sums, spread=float(failed.sum(axis=0).std()))
 
 
@@ -149,10 +134,6 @@ def _halves(groups: Floats) -> tuple[Floats, Floats]:
     """(..., groups) The less and the more probable groups; the middle one of an odd number is in neither."""
     half = groups.shape[-1] // 2
     return groups[..., :half], groups[..., -half:]
-
-
-def _means(each: dict[str, Floats]) -> Robustness:
-    return Robustness(**{name: float(values.mean()) for name, values in each.items()})
 
 
 def _moments(ious: Sequence[ArrayLike]) -> Floats:

@@ -88,6 +88,11 @@ MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
 """Machine time of a row in seconds."""
 
 
+def last_round(rows: pl.DataFrame) -> int:
+    """The largest number of corrections that any session had."""
+    return int(rows["round"].max() or 0)  # type: ignore[arg-type]
+
+
 def played(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -> pl.DataFrame:
     """The rows up to `round` of each target's newest session, of those with `column` if there are any."""
     rows = rows if round is None else rows.filter(pl.col("round") <= round)

@@ -14,7 +14,7 @@ from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import LOCK, read_records, unfinished
 from intrabench.results.statuses import NO_DATA
 from intrabench.statistics.aggregate import Aggregation
-from intrabench.statistics.scores import MachineTime, metric, without_data
+from intrabench.statistics.scores import MachineTime, last_round, metric, without_data
 
 
 def is_partial(root: Path) -> str:
@@ -65,7 +65,7 @@ def check_round(rows: pl.DataFrame, round: int | None, *roots: Path) -> None:
     Raises:
         IntraBenchError: none did.
     """
-    played = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    played = last_round(rows)
     allowed = max([played, *(record.get("rounds", 0) for root in roots for record in read_records(root))])
     if round is not None and round > allowed:
         most = f"give --round 0 to {allowed}" if allowed else "omit it"

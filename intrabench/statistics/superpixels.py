@@ -57,7 +57,7 @@ def divided(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 @dataclass(frozen=True)
-class Measured:
+class SuperpixelScores:
     """Superpixels of a results folder.
 
     images: one line per image, method and number of superpixels asked for, `asked`; a column per metric has the value
@@ -139,7 +139,7 @@ class Measured:
         return lines
 
 
-def measured(rows: pl.DataFrame) -> Measured:
+def superpixel_scores(rows: pl.DataFrame) -> SuperpixelScores:
     """What was measured of superpixels.
 
     rows: `current` ones. Failures count as the worst value of each metric.
@@ -157,7 +157,7 @@ def measured(rows: pl.DataFrame) -> Measured:
     images = each[0]
     for one in each[1:]:
         images = images.join(one.drop("failed"), on=[*_IMAGE, "method", "asked"], how="full", coalesce=True)
-    return Measured(images.sort("dataset", "method", "asked", "case"), metrics)
+    return SuperpixelScores(images.sort("dataset", "method", "asked", "case"), metrics)
 
 
 def _worst(rows: pl.DataFrame, metric: Metric) -> pl.DataFrame:

@@ -17,13 +17,13 @@ from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.play.gestures import Gesture
-from intrabench.reporting.page.commands import command
-from intrabench.reporting.page.lines import lines_of
+from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.texts import definitions
 from intrabench.reporting.table import Layout, effort_table, round_table
 from intrabench.results.merge import merge
 from intrabench.results.parts import read_rows
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.evaluation import lines_of
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.soundness import check_mixable
 from tests.conftest import Said

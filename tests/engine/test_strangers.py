@@ -25,7 +25,7 @@ from intrabench.engine.options import Options
 from intrabench.engine.verify import Trust, verify
 from intrabench.models.weights.registry import BY_HAND
 from intrabench.protocols import PROTOCOLS
-from intrabench.publishing.board.statement import By
+from intrabench.publishing.board.files import By
 from intrabench.publishing.board.submit import submit
 from intrabench.registry import registry
 from tests.conftest import Said

@@ -23,10 +23,10 @@ from intrabench.reporting.figures import (
     write_figures,
 )
 from intrabench.reporting.page.curve_data import curve_data
-from intrabench.reporting.page.lines import with_lines
 from intrabench.reporting.page.page import write_report
 from intrabench.reporting.page.strata import strata
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import scores
 from intrabench.statistics.steps import steps

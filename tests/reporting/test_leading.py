@@ -17,9 +17,9 @@ import intrabench
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import PROTOCOLS
 from intrabench.protocols.rclicks_paper import BASE
-from intrabench.reporting.numbers import chosen, leading
 from intrabench.results.store import Store
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.statistic import Statistic, leading
 from tests.conftest import Said
 from tests.results import made
 from tests.wording import line_with, sentence_with
@@ -208,12 +208,16 @@ def test_what_to_run_where_nothing_is(say: Callable[..., Said], wording: Snapsho
 def test_which_number_leads() -> None:
     first = {"rclicks@1": NOC, "ritm-noc@1": NOC, "rclicks-users@1": "iou", "davis@1": "davis_auc", "basic@1": "dice"}
     assert {id: leading([PROTOCOLS[id]]) for id in first} == first
-    how = AGGREGATIONS["protocol"]
-    assert chosen(["rclicks@1", "ritm-noc@1"], "", how) == (NOC, AGGREGATIONS["pooled"])
-    assert chosen(["rclicks@1", "davis@1"], "", how)[0] == "dice"
-    assert chosen(["rclicks@1"], "iou", how) == ("iou", how)
-    assert chosen(["rclicks@1"], "", AGGREGATIONS["case"]) == (NOC, AGGREGATIONS["case"])
-    assert chosen([], "", how) == ("dice", how)
+
+    def found(protocols: list[str], metric: str = "", how: str = "protocol") -> tuple[str, str]:
+        statistic = Statistic(metric, how=AGGREGATIONS[how]).of_protocols(protocols)
+        return statistic.metric, statistic.how.name
+
+    assert found(["rclicks@1", "ritm-noc@1"]) == (NOC, "pooled")
+    assert found(["rclicks@1", "davis@1"])[0] == "dice"
+    assert found(["rclicks@1"], "iou") == ("iou", "protocol")
+    assert found(["rclicks@1"], how="case") == (NOC, "case")
+    assert found([]) == ("dice", "protocol")
 
 
 def test_a_run_with_few_clicks_says_so_and_names_the_table_of_groups(

@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.reporting.annotated import annotated_table
-from intrabench.reporting.table import Layout, effort_table
+from intrabench.reporting.table import Layout, annotated_table, effort_table
 from intrabench.results.current import IDENTITY
 from intrabench.results.store import Store
 from intrabench.statistics.resample import intervals

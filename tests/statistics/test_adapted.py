@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from intrabench.statistics.adapted import adapted, conversions, shares
+from intrabench.statistics.notes import adapted, conversions, shares
 from tests.results.made import rows
 
 

@@ -13,10 +13,10 @@ from scipy import stats
 
 from benchmarks.claims import KINDS, RARE, SIZES, bootstraps, drawn, held, macro, plain_t, width
 from intrabench.statistics.aggregate import AGGREGATIONS, fewest_patients
-from intrabench.statistics.claims import differences, false_claim, false_claim_of_scores
 from intrabench.statistics.compare import Settings, compare
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.scores import scores
+from intrabench.statistics.significance import differences, false_claim, false_claim_of_scores
 from tests.results.made import rows
 
 RANDOM = np.random.default_rng(0)

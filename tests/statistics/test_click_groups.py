@@ -15,7 +15,7 @@ from intrabench.reporting.click_tables import further
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published, published
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.click_groups import clicks_of, describe_groups, group_table
+from intrabench.statistics.click_robustness import clicks_of, describe_groups, group_table
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import scores
 from tests.results import made

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.reference.rclicks import FIRST_CLICK, published, users_beside_published
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.click_users import describe_users, user_table
+from intrabench.statistics.click_robustness import describe_users, user_table
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import scores
 from tests.results import made

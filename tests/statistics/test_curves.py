@@ -15,7 +15,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.curves import auc, curve, cvpr25_auc, noc, nof, rclicks_auc, reached, regressions
+from intrabench.statistics.curves import curve, reached, regressions
+from intrabench.statistics.measures import Area, ChallengeArea, Clicks, ClicksArea, Failures
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import EFFORTS, steps
@@ -23,6 +24,7 @@ from tests.results import made
 
 BY = ["model"]
 POOLED, PROTOCOL = AGGREGATIONS["pooled"], AGGREGATIONS["protocol"]
+BOUNDED = [one().of for one in (Area, ChallengeArea, ClicksArea, Clicks, Failures)]
 
 
 def played(*sessions: Sequence[float], **shared: Any) -> pl.DataFrame:
@@ -119,10 +121,10 @@ def test_failures_and_what_counts_nothing() -> None:
     np.testing.assert_allclose(found["value"], [0, 0.2, 0.4])
     kept = curve(steps(rows, policy=FailurePolicy(failed="drop")), BY, POOLED).filter(dataset="d")
     np.testing.assert_allclose(kept["value"], [0.4, 0.8])
-    assert values(auc(steps(rows), budget=2)) == [pytest.approx(0.2), None, 0.0]
+    assert values(Area(budget=2).of(steps(rows))) == [pytest.approx(0.2), None, 0.0]
     empty = steps(not_applicable)
     assert curve(empty, BY, POOLED).is_empty()
-    assert values(noc(empty)) == [None]
+    assert values(Clicks().of(empty)) == [None]
     assert reached(empty, BY).is_empty()
     assert regressions(empty, BY).is_empty()
 
@@ -130,16 +132,16 @@ def test_failures_and_what_counts_nothing() -> None:
 def test_area_under_the_steps() -> None:
     rows = played([0.2, 0.4, 0.9, 1.0], [0.6])
     # 0 in [0, 1), 0.2 in [1, 2), 0.4 in [2, 3), 0.9 in [3, 4)
-    assert values(auc(steps(rows), budget=4)) == [pytest.approx(1.5 / 4), pytest.approx(1.8 / 4)]
-    assert values(auc(steps(rows), budget=2.5)) == [pytest.approx(0.4 / 2.5), pytest.approx(0.9 / 2.5)]
-    assert values(auc(steps(rows), budget=1)) == [0, 0]
-    assert values(auc(steps(rows), budget=8)) == [pytest.approx(5.5 / 8), pytest.approx(4.2 / 8)]
-    assert values(auc(steps(rows), "round", budget=2)) == [pytest.approx(0.3), pytest.approx(0.6)]
+    assert values(Area(budget=4).of(steps(rows))) == [pytest.approx(1.5 / 4), pytest.approx(1.8 / 4)]
+    assert values(Area(budget=2.5).of(steps(rows))) == [pytest.approx(0.4 / 2.5), pytest.approx(0.9 / 2.5)]
+    assert values(Area(budget=1).of(steps(rows))) == [0, 0]
+    assert values(Area(budget=8).of(steps(rows))) == [pytest.approx(5.5 / 8), pytest.approx(4.2 / 8)]
+    assert values(Area(against="round", budget=2).of(steps(rows))) == [pytest.approx(0.3), pytest.approx(0.6)]
 
 
 def test_no_area_over_nothing(wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
-        auc(steps(played([0.5])), "round", budget=0)
+        Area(against="round", budget=0).of(steps(played([0.5])))
     assert caught == wording
 
 
@@ -148,19 +150,19 @@ def test_an_area_is_the_integral_of_the_curve(dice: list[float], budget: float) 
     made_of = steps(played(dice, dice[::-1]))
     fine = (np.arange(2000) + 0.5) * budget / 2000
     mean = curve(made_of, BY, POOLED, grid=fine).filter(dataset="d")["value"].mean()
-    assert np.mean(values(auc(made_of, budget=budget))) == pytest.approx(mean, abs=0.005)
+    assert np.mean(values(Area(budget=budget).of(made_of))) == pytest.approx(mean, abs=0.005)
 
 
 def test_the_area_of_the_challenge() -> None:
     rows = played([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.99], [0.5], [0.2, 0.8])
     by_hand = [0.2 / 2 + 0.3 + 0.4 + 0.5 + 0.6 / 2, 0.5 * 4, 0.8 * 4]
-    np.testing.assert_allclose(values(cvpr25_auc(steps(rows))), by_hand)
+    np.testing.assert_allclose(values(ChallengeArea().of(steps(rows))), by_hand)
     without = rows.filter((pl.col("target") != "x.0") | ~pl.col("round").is_in([0, 3]))
     by_hand[0] = 0.2 / 2 + 0.3 + 0.3 + 0.5 + 0.6 / 2
-    np.testing.assert_allclose(values(cvpr25_auc(steps(without))), by_hand)
+    np.testing.assert_allclose(values(ChallengeArea().of(steps(without))), by_hand)
     late = rows.filter((pl.col("target") != "x.0") | (pl.col("round") > 1))
     by_hand[0] = 0.3 + 0.4 + 0.5 + 0.6 / 2
-    np.testing.assert_allclose(values(cvpr25_auc(steps(late))), by_hand)
+    np.testing.assert_allclose(values(ChallengeArea().of(steps(late))), by_hand)
 
 
 def test_number_of_clicks() -> None:
@@ -173,12 +175,12 @@ def test_number_of_clicks() -> None:
         [0.1, 0.95, 0.95],  # a tie: the first counts
     )
     made_of = steps(rows, "iou")
-    assert values(noc(made_of, 0.9, limit=3)) == [1, 3, 3, 3, 3, 2]
-    assert values(nof(made_of, 0.9, limit=3)) == [0, 0, 1, 1, 1, 0]
-    assert values(nof(made_of, 0.9, limit=3, ritm=True)) == [0, 1, 1, 1, 1, 0]
-    assert aggregate(noc(made_of, 0.9, limit=3), BY, POOLED)["value"].item() == 2.5
-    assert aggregate(nof(made_of, 0.9, limit=3), BY, POOLED)["value"].item() == 0.5
-    assert values(noc(made_of, 0.9, limit=100, against="seconds_human")) == [7, 21, 28, 100, 100, 14]
+    assert values(Clicks(0.9, limit=3).of(made_of)) == [1, 3, 3, 3, 3, 2]
+    assert values(Failures(0.9, limit=3).of(made_of)) == [0, 0, 1, 1, 1, 0]
+    assert values(Failures(0.9, limit=3, ritm=True).of(made_of)) == [0, 1, 1, 1, 1, 0]
+    assert aggregate(Clicks(0.9, limit=3).of(made_of), BY, POOLED)["value"].item() == 2.5
+    assert aggregate(Failures(0.9, limit=3).of(made_of), BY, POOLED)["value"].item() == 0.5
+    assert values(Clicks(0.9, limit=100, against="seconds_human").of(made_of)) == [7, 21, 28, 100, 100, 14]
 
 
 def test_what_is_reached() -> None:
@@ -208,12 +210,15 @@ def test_corrections_that_made_it_worse() -> None:
 
 def test_areas_and_thresholds_need_bounds() -> None:
     distances = steps(played([0.5]), "hd95")
-    for use in (auc, cvpr25_auc, rclicks_auc, noc, nof, lambda one: reached(one, BY)):
+    for use in (
+        *BOUNDED,
+        lambda one: reached(one, BY),
+    ):
         with pytest.raises(IntraBenchError, match="hd95_mm has no bounds"):
             use(distances)
     signed = steps(played([0.5]).with_columns(relative_volume_difference=0.5), "relative_volume_difference")
     with pytest.raises(IntraBenchError, match="relative_volume_difference has no bounds"):
-        auc(signed)
+        Area().of(signed)
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
@@ -224,7 +229,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
         one, other = (curve(steps(some), BY, PROTOCOL, against) for some in (rows, mixed))
         assert one.drop("value").equals(other.drop("value"))
         np.testing.assert_allclose(one["value"], other["value"], atol=1e-12)
-    for use in (auc, cvpr25_auc, rclicks_auc, noc, nof):
+    for use in BOUNDED:
         for one, other in ((use(steps(rows)), use(steps(mixed))),):
             both = one.join(other, on="session")
             assert both["value"].equals(both["value_right"])

@@ -13,7 +13,7 @@ from intrabench.reporting.footnotes import footnotes, with_words
 from intrabench.reporting.numbers import numbers_places, numbers_table
 from intrabench.reporting.table import Layout, effort_table, places
 from intrabench.statistics.compare import Settings, compare
-from intrabench.statistics.cut_short import CUT_SHORT, cut_short
+from intrabench.statistics.notes import CUT_SHORT, cut_short
 from tests.results import made
 
 NOC = "noc:threshold=0.9,metric=iou"

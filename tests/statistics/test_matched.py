@@ -12,7 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 import intrabench
 from intrabench.mask import Mask
 from intrabench.metrics.parts.overlap import Overlap
-from intrabench.reporting.table import Layout, stored_table
+from intrabench.reporting.table import Layout, effort_table
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.evaluation import counted_rows
 from intrabench.statistics.matched import MATCHED, matched_dice
 from tests.conftest import Said
 from tests.wording import line_with
@@ -58,6 +60,9 @@ def test_a_table_of_matched_scores_needs_masks(say: Callable[..., Said], wording
     assert said.err == wording
     intrabench.run("box_fill", "box_slice", spec, save_masks=True)
     root = Path("intrabench-results")
-    usual, matched = stored_table(root), stored_table(root, Layout(how=MATCHED))
+    usual, matched = [
+        effort_table(counted_rows(root, "dice")[0], Layout(how=how, root=root))
+        for how in (AGGREGATIONS["protocol"], MATCHED)
+    ]
     assert matched["average"][0] >= usual["average"][0] - 1e-9  # every answer overlaps its own instance
     assert line_with(say("table", "--aggregation", "matched").out, "predictions assigned") == wording

@@ -13,13 +13,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC
-from intrabench.statistics.click_groups import group_table
+from intrabench.statistics.click_robustness import group_table
 from intrabench.statistics.measures import measured
 from intrabench.statistics.robustness import (
     Robustness,
-    auc_robustness,
-    noc_robustness,
-    nof_robustness,
+    robustness,
     user_noise,
 )
 from tests.conftest import GOLDEN
@@ -132,12 +130,12 @@ USERS = ("user", "nuser")
 
 
 def test_halves_as_the_paper_says(stored: Curves) -> None:
-    found = noc_robustness(stored["noc_groups"], stored["noc_base"])
+    found = robustness("noc", stored["noc_groups"], stored["noc_base"])
     assert found.dhh_merged == pytest.approx(19.58, abs=0.005)
 
 
 def test_one_instance_by_hand() -> None:
-    found = noc_robustness([[6, 4, 3, 1]], [2])
+    found = robustness("noc", [[6, 4, 3, 1]], [2])
     assert (found.base, found.sample, found.spread, found.nsr) == (2, 3.5, pytest.approx(np.std([6, 4, 3, 1])), None)
     assert found.dsb == pytest.approx(75)
     assert found.dgr == pytest.approx(500)
@@ -146,38 +144,38 @@ def test_one_instance_by_hand() -> None:
 
 
 def test_ratios_are_of_instances_and_differences_of_means() -> None:
-    found = noc_robustness([[2, 2], [10, 10]], [1, 20])
+    found = robustness("noc", [[2, 2], [10, 10]], [1, 20])
     assert found.dsb == pytest.approx((100 - 50) / 2)
-    failures = nof_robustness([[1, 0], [1, 1]], [0, 0])
+    failures = robustness("nof", [[1, 0], [1, 1]], [0, 0])
     assert (failures.base, failures.sample, failures.spread) == (0, 1.5, 0.5)
     assert (failures.dsb, failures.dgr, failures.dhh, failures.nsr) == (1.5, 1, 1, None)
 
 
 def test_a_score_of_zero_has_no_noise() -> None:
-    found = auc_robustness([[0.0, 0.0], [0.2, 0.6]], [0.0, 0.5])
+    found = robustness("auc", [[0.0, 0.0], [0.2, 0.6]], [0.0, 0.5])
     assert found.nsr == pytest.approx(100 * (0 + 0.2 / 0.4) / 2)
     assert found.dsb == pytest.approx(0.2 - 0.25)
     assert user_noise([[0.0, 0.0], [0.5]]).nsr == 0
 
 
 def test_nan_is_not_hidden() -> None:
-    found = auc_robustness([[np.nan, 0.5], [0.5, 0.5]], [0.5, 0.5])
+    found = robustness("auc", [[np.nan, 0.5], [0.5, 0.5]], [0.5, 0.5])
     assert math.isnan(found.sample)
     assert found.base == 0.5
 
 
 def test_the_middle_of_an_odd_number_of_groups_is_in_neither_half() -> None:
-    assert auc_robustness([[0.1, 0.9, 0.4]], [0.5]).dhh == pytest.approx(-0.3)
-    assert noc_robustness([[6, 1, 4]], [1]).dhh == noc_robustness([[6, 1, 4]], [1]).dhh_merged == 50
+    assert robustness("auc", [[0.1, 0.9, 0.4]], [0.5]).dhh == pytest.approx(-0.3)
+    assert robustness("noc", [[6, 1, 4]], [1]).dhh == robustness("noc", [[6, 1, 4]], [1]).dhh_merged == 50
 
 
 def test_wrong_arrays(wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
-        noc_robustness([[1, 2]], [0])
+        robustness("noc", [[1, 2]], [0])
     assert caught == wording
     for groups, base in (([[1]], [1]), ([[1, 2]], [1, 1]), ([1, 2], [1]), (np.empty((0, 2)), [])):
         with pytest.raises(ValueError) as caught:
-            auc_robustness(groups, base)
+            robustness("auc", groups, base)
         assert caught == wording
     with pytest.raises(ValueError, match="no clicks"):
         user_noise([[0.5], []])

@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 from scipy.stats import wilcoxon
 
-from intrabench.statistics.budgets import Budget
+from intrabench.statistics.budgets import Budget, Standing, standings
 from intrabench.statistics.significance import holm
-from intrabench.statistics.standings import Standing, standings
 from tests.results.made import curve
 from tests.statistics.test_budgets import played
 

@@ -31,10 +31,8 @@ from intrabench.engine.writer import ResultWriter
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
-from intrabench.people.annotating.actions import write_actions
-from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept
-from intrabench.people.annotating.person_session import PersonSession
-from intrabench.people.annotating.shared_image import SharedImage
+from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept, write_actions
+from intrabench.people.annotating.shared_image import PersonSession, SharedImage
 from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer
@@ -49,7 +47,7 @@ from intrabench.volume import Volume
 ROUNDS = 1000
 """Corrections that a person may give, without ``--rounds``."""
 
-SITTINGS = 8
+SESSIONS = 8
 """Sessions of a case that stay in memory; those that were used longest ago are played again when they are needed."""
 
 
@@ -170,8 +168,8 @@ class Annotation:
             if spec.key in self._elsewhere or (events and events[-1].kind == "finish"):
                 masks = read_masks(self.folder, spec.key) or [Mask.empty()]
                 return View(masks[-1], tuple(event.turn for event in kept(events)), True)
-            sitting = self._sitting(spec, code, events)
-            return View(sitting.mask, tuple(sitting.given), False, sitting.problem, sitting.model_s)
+            session = self._session(spec, code, events)
+            return View(session.mask, tuple(session.history), False, session.problem, session.model_s)
 
     def give(self, code: str, rater: str, id: str, gestures: Sequence[Gesture]) -> View:
         """Play a turn; a turn that is refused changes nothing.
@@ -185,14 +183,14 @@ class Annotation:
             if not self._is_known(spec, id):
                 self._check_open(spec)
                 turn = turn_of(gestures)
-                sitting = self._sitting(spec, code, self._log.events(spec.key))
-                sitting.check(turn)
+                session = self._session(spec, code, self._log.events(spec.key))
+                session.check(turn)
                 text = json.dumps(turn.to_json(), separators=(",", ":"))
                 timed = tuple(map(Timed.of, gestures))
                 self._log.add(rater, code, Event(id, spec.key, "turn", text, None, timed))
                 with self._whole(spec, code):
-                    sitting.give(turn)
-                self._log.measured(id, sitting.model_s)
+                    session.give(turn)
+                self._log.measured(id, session.model_s)
             return self.view(code, rater)
 
     def undo(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
@@ -298,18 +296,18 @@ class Annotation:
         opened.used = time.monotonic()
         return opened
 
-    def _sitting(self, spec: SessionSpec, code: str, events: Sequence[Event]) -> PersonSession:
+    def _session(self, spec: SessionSpec, code: str, events: Sequence[Event]) -> PersonSession:
         """The session in play; the turns of the log are played again if it is not in memory."""
         opened = self._open(self._tasks.image_task(code))
-        if spec.key not in opened.sittings:
-            while len(opened.sittings) >= SITTINGS:
-                opened.sittings.pop(next(iter(opened.sittings)))
+        if spec.key not in opened.sessions:
+            while len(opened.sessions) >= SESSIONS:
+                opened.sessions.pop(next(iter(opened.sessions)))
             with self._whole(spec, code):
-                sitting = opened.sitting(spec)
+                session = opened.session(spec)
                 for event in kept(events):
-                    sitting.give(event.turn)
-                    self._log.measured(event.id, sitting.model_s)
-        return opened.sitting(spec)
+                    session.give(event.turn)
+                    self._log.measured(event.id, session.model_s)
+        return opened.session(spec)
 
     def _whole(self, spec: SessionSpec, code: str) -> ExitStack:
         """A context at whose premature end the session is forgotten, because it may be played in part."""
@@ -319,7 +317,7 @@ class Annotation:
 
     def _forget(self, spec: SessionSpec, code: str) -> None:
         if opened := self._opened.get(self._tasks.image_task(code)):
-            opened.sittings.pop(spec.key, None)
+            opened.sessions.pop(spec.key, None)
 
     def _store_the_rest(self) -> None:
         """Store what was finished, but not stored when the last process ended."""
@@ -335,8 +333,8 @@ class Annotation:
     def _store(self, spec: SessionSpec, code: str, rater: str) -> None:
         """Store a finished session, once."""
         events = self._log.events(spec.key)
-        sitting = self._sitting(spec, code, events)
-        sitting.finish()
+        session = self._session(spec, code, events)
+        session.finish()
         part = self._opened[self._tasks.image_task(code)].part(spec)
         last = part.rows[-1]
         rows = read_rows(self.folder, ["session", "round", "prompts_hash"], metrics=False)

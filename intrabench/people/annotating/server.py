@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
@@ -22,8 +21,8 @@ from intrabench.files.documents import write_json
 from intrabench.mask import Mask
 from intrabench.people.annotating.annotation import Annotation, View
 from intrabench.people.images import Slabs, packed
-from intrabench.people.pages import page
-from intrabench.people.servers.guard import Guard, Rates, Rules
+from intrabench.people.servers.guard import Rates, Rules
+from intrabench.people.servers.page_server import Refusals, answered, page_app, posted, refusal, slab
 from intrabench.people.tokens import new_token, read_tokens
 from intrabench.play.gestures import Gesture, tools
 from intrabench.play.validate import Refused
@@ -48,7 +47,7 @@ class Change(BaseModel):
     at: Number = 0.0
 
 
-class Given(Change):
+class PostedTurn(Change):
     """A turn."""
 
     gestures: list[dict[str, Any]]
@@ -104,6 +103,10 @@ class _Scans:
         return found
 
 
+REFUSALS: Refusals = ((Refused, 422, "{}"), (IntraBenchError, 503, "{}"), (OSError, 503, "{}"))
+"""422 for what the person can change, 503 for what may go better later."""
+
+
 def make_app(
     annotation: Annotation,
     tokens: Mapping[str, str],
@@ -116,7 +119,7 @@ def make_app(
 
     Whoever made `annotation` closes it after the server.
     """
-    html, scans = page("annotate"), _Scans(annotation)
+    server = _Server(annotation, title, outline)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -124,78 +127,66 @@ def make_app(
         yield
         resting.cancel()
 
-    async def index(request: Request) -> Response:
-        return HTMLResponse(html)
-
-    def shown(code: str, view: View) -> dict[str, Any]:
-        return _shown(code, view, annotation.reference(code) if outline else None)
-
-    def give(who: str, posted: Given) -> View:
-        gestures = [Gesture.from_json(each) for each in posted.gestures]
-        return annotation.give(posted.code, who, posted.id, gestures)
-
-    def changing(change: Callable[[str, Any], View], model: type[Change]) -> Callable[[Request], Any]:
-        async def endpoint(request: Request) -> Response:
-            try:
-                posted = model.model_validate_json(await request.body())
-            except ValidationError as error:
-                where = ".".join(map(str, error.errors()[0]["loc"])) or "what was sent"
-                return _error(422, f"{where} is not as expected; reload the page")
-            who = request.state.who
-            return await _answered(lambda: shown(posted.code, change(who, posted)))
-
-        return endpoint
-
-    async def study(request: Request) -> Response:
-        return await _answered(lambda: _about(annotation, title, request.state.who))
-
-    async def case(request: Request) -> Response:
-        return await _answered(lambda: dict(scans(request.path_params["case"]).about))
-
-    async def task(request: Request) -> Response:
-        code, who = request.path_params["code"], request.state.who
-        return await _answered(lambda: shown(code, annotation.view(code, who)))
-
-    async def image(request: Request) -> Response:
-        name, slab = request.path_params["case"], request.path_params["slab"]
-        try:
-            content = await run_in_threadpool(lambda: scans(name)[int(slab)])
-        except (Refused, IndexError, ValueError):
-            return _error(404, "there is no such image")
-        except IntraBenchError as error:
-            return _error(503, str(error))
-        return Response(content, media_type="application/octet-stream", headers={"Content-Encoding": "gzip"})
-
-    undo = changing(lambda who, sent: annotation.undo(sent.code, who, sent.id, sent.seconds, sent.at), Change)
-    finish = changing(lambda who, sent: annotation.finish(sent.code, who, sent.id, sent.seconds, sent.at), Change)
-    routes = [
-        Route("/", index),
-        Route("/api/annotation", study),
-        Route("/api/case/{case}", case),
-        Route("/api/image/{case}/{slab}", image),
-        Route("/api/task/{code}", task),
-        Route("/api/turn", changing(give, Given), methods=["POST"]),
-        Route("/api/undo", undo, methods=["POST"]),
-        Route("/api/finish", finish, methods=["POST"]),
-    ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), Rules(tokens, hosts, rates=rates or Rates()))
-
-
-def _about(annotation: Annotation, title: str, who: str) -> dict[str, Any]:
-    """What a person has to do."""
-    tasks = [
-        {"code": task.code, "case": task.scan, "label": task.target, "state": task.state, "turns": task.turns}
-        | ({"middle": task.middle} if task.middle else {})
-        for task in annotation.tasks(who)
-    ]
-    return {
-        "id": annotation.id,
-        "title": title,
-        "rater": who,
-        "takes": annotation.takes,
-        "tools": [vars(tool) for tool in tools()],
-        "tasks": tasks,
+    get = {
+        **{"/api/annotation": server.about, "/api/case/{case}": server.case},
+        **{"/api/image/{case}/{slab}": server.image, "/api/task/{code}": server.task},
     }
+    post = {"/api/turn": server.turn, "/api/undo": server.undo, "/api/finish": server.finish}
+    return page_app("annotate", get, post, REFUSALS, Rules(tokens, hosts, rates=rates or Rates()), lifespan)
+
+
+class _Server:
+    """The endpoints of an annotation."""
+
+    def __init__(self, annotation: Annotation, title: str, outline: bool) -> None:
+        self._annotation, self._title, self._outline = annotation, title, outline
+        self._scans = _Scans(annotation)
+
+    async def about(self, request: Request) -> Response:
+        """What a person has to do."""
+        return await answered(lambda: self._about(request.state.who))
+
+    def _about(self, who: str) -> dict[str, Any]:
+        tasks = [
+            {"code": task.code, "case": task.scan, "label": task.target, "state": task.state, "turns": task.turns}
+            | ({"middle": task.middle} if task.middle else {})
+            for task in self._annotation.tasks(who)
+        ]
+        about = {"id": self._annotation.id, "title": self._title, "rater": who}
+        return {**about, "takes": self._annotation.takes, "tools": [vars(tool) for tool in tools()], "tasks": tasks}
+
+    async def case(self, request: Request) -> Response:
+        return await answered(lambda: self._scans(request.path_params["case"]).about)
+
+    async def image(self, request: Request) -> Response:
+        name, number = request.path_params["case"], request.path_params["slab"]
+        try:
+            return slab(await run_in_threadpool(lambda: self._scans(name)[int(number)]))
+        except (Refused, IndexError, ValueError):
+            return refusal(404, "there is no such image")
+
+    async def task(self, request: Request) -> Response:
+        code, who = request.path_params["code"], request.state.who
+        return await self._shown(code, lambda: self._annotation.view(code, who))
+
+    async def turn(self, request: Request) -> Response:
+        sent, who = await posted(PostedTurn, request), request.state.who
+        gestures = [Gesture.from_json(each) for each in sent.gestures]
+        return await self._shown(sent.code, lambda: self._annotation.give(sent.code, who, sent.id, gestures))
+
+    async def undo(self, request: Request) -> Response:
+        return await self._changed(request, self._annotation.undo)
+
+    async def finish(self, request: Request) -> Response:
+        return await self._changed(request, self._annotation.finish)
+
+    async def _changed(self, request: Request, change: Callable[..., View]) -> Response:
+        sent, who = await posted(Change, request), request.state.who
+        return await self._shown(sent.code, lambda: change(sent.code, who, sent.id, sent.seconds, sent.at))
+
+    async def _shown(self, code: str, view: Callable[[], View]) -> Response:
+        """Where a session stands."""
+        return await answered(lambda: _shown(code, view(), self._annotation.reference(code) if self._outline else None))
 
 
 def _shown(code: str, view: View, reference: Mask | None) -> dict[str, Any]:
@@ -220,17 +211,3 @@ async def _rest(annotation: Annotation) -> None:
     while True:
         await asyncio.sleep(IDLE_S / 10)
         await run_in_threadpool(annotation.rest, IDLE_S)
-
-
-async def _answered(call: Callable[[], Any]) -> Response:
-    """The result as JSON, or a sentence: 422 for what the person can change, 503 for what may go better later."""
-    try:
-        return JSONResponse(await run_in_threadpool(call))
-    except Refused as error:
-        return _error(422, str(error))
-    except (IntraBenchError, OSError) as error:
-        return _error(503, str(error))
-
-
-def _error(status: int, reason: str) -> Response:
-    return JSONResponse({"error": reason}, status)

@@ -1,7 +1,9 @@
-"""An opened image, on which people play: under the lock of its task, so that no run plays the same meanwhile."""
+"""An opened image on which people play, under the lock of its task; and a person's session on it, turn by turn."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -12,15 +14,21 @@ from intrabench.engine.opened_image import make_session, opened_image
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.result_batches import ResultBatch, SessionBatch, memory, played
 from intrabench.engine.session_spec import SessionSpec
-from intrabench.errors import IntraBenchError, foreign, in_words
+from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.files.locks import Busy, locked
-from intrabench.people.annotating.person_session import PersonSession
+from intrabench.mask import Mask
+from intrabench.models.base import Predictor
+from intrabench.play.adapt import adapt
+from intrabench.play.lockstep import ask
 from intrabench.play.scorer import Scorer
+from intrabench.play.session import Session
+from intrabench.play.validate import Refused
 from intrabench.target import Target
+from intrabench.turns import Turn, counting
 
 
 class SharedImage:
-    """A case, encoded once for all people. sittings: their sessions, by key. used: when, by the monotonic clock."""
+    """A case, encoded once for all people. sessions: their sessions, by key. used: when, by the monotonic clock."""
 
     def __init__(self, image_task: ImageTask, root: Path, scorer: Scorer) -> None:
         """Take the lock, read the scan and open it.
@@ -28,7 +36,7 @@ class SharedImage:
         Raises:
             IntraBenchError: a run plays this case, or the scan or the model cannot be opened.
         """
-        self.image_task, self.sittings, self._scorer = image_task, dict[str, PersonSession](), scorer
+        self.image_task, self.sessions, self._scorer = image_task, dict[str, PersonSession](), scorer
         self.used, self._stack = 0.0, ExitStack()
         try:
             self._stack.enter_context(locked(root / "locks" / image_task.lock_name))
@@ -53,21 +61,21 @@ class SharedImage:
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
-    def sitting(self, spec: SessionSpec) -> PersonSession:
+    def session(self, spec: SessionSpec) -> PersonSession:
         """The session of a spec, begun if it is not open.
 
         Raises:
             IntraBenchError: its target cannot be read, or there is nothing to segment.
         """
-        if spec.key not in self.sittings:
+        if spec.key not in self.sessions:
             id = spec.targets[0].id
             job, target = self.image_task.job, self.target(id)
             begun = partial(make_session, job, spec, spec.key, target, self.volume, self._scorer, keep_masks=True)
-            sitting = PersonSession(begun, self._image, self._scorer)
-            if sitting.session.ended:
-                raise IntraBenchError(f"{id} cannot be prompted here: {sitting.problem}")
-            self.sittings[spec.key] = sitting
-        return self.sittings[spec.key]
+            session = PersonSession(begun, self._image, self._scorer)
+            if session.session.ended:
+                raise IntraBenchError(f"{id} cannot be prompted here: {session.problem}")
+            self.sessions[spec.key] = session
+        return self.sessions[spec.key]
 
     def target(self, id: str) -> Target:
         """A target of the case."""
@@ -83,10 +91,89 @@ class SharedImage:
         """
         if self._integrity.broken:
             raise IntraBenchError(f"the model changed the scan, {REMEDY}; restart after that")
-        return played([SessionBatch([spec], [[self.sittings[spec.key].session]], memory())])
+        return played([SessionBatch([spec], [[self.sessions[spec.key].session]], memory())])
 
     def close(self) -> None:
         """Close the image and give the lock back."""
-        self.sittings.clear()
+        self.sessions.clear()
         with foreign():
             self._stack.close()
+
+
+class PersonSession:
+    """A session against an opened image. What it refuses changes nothing.
+
+    begin: makes the session, which is driven in steps.
+    """
+
+    def __init__(self, begin: Callable[[], Session], image: Predictor, scorer: Scorer) -> None:
+        self.session, self._image, self._scorer = begin(), image, scorer
+        self.model_s = 0.0
+        """Seconds that the model took for the last answer, with all that the session does for it."""
+
+    @property
+    def mask(self) -> Mask:
+        """The answer so far."""
+        return self.session.shown
+
+    @property
+    def history(self) -> Sequence[Turn]:
+        """The turns so far."""
+        return self.session.history
+
+    @property
+    def problem(self) -> str:
+        """Why there is no answer to the last turn, as a sentence; empty if there is one."""
+        return str(self.session.rows[-1]["error"]) if self.session.ended else ""
+
+    def check(self, turn: Turn) -> None:
+        """Refuse a turn that cannot be played now.
+
+        Raises:
+            Refused: why, and what can be done.
+        """
+        session, stop = self.session, self.session.protocol.stop
+        if session.ended:
+            raise Refused(f"the model failed ({self.problem}); take the last prompts back, or finish")
+        try:
+            session.check(turn)
+            taken = session.as_request().turns
+            earlier = () if turn.afresh else counting(taken)
+            adapt(turn, session.abilities, self.mask, first=not taken, earlier=earlier, strict=session.strict)
+        except NotApplicable as reason:
+            raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
+        if not session.begun:
+            return
+        if len(session.history) > session.rounds:
+            raise Refused(f"there are no more than {session.rounds} corrections here; finish, or take one back")
+        if session.measure() >= stop.dice:
+            raise Refused("the answer is good enough for the stop rule; finish, or take the last prompts back")
+        if stop.exceeded(session.spent + session.protocol.cost(turn.actions), session.model_s):
+            raise Refused("this would be more than the budget of the stop rule; finish, or take something back")
+
+    def give(self, turn: Turn) -> None:
+        """Play a turn that was checked: the round before is closed, and the model asked."""
+        session, started = self.session, time.perf_counter()
+        session.clock_in()
+        session.offer(turn, 0.0)
+        with session.guarded():
+            self._close(last=False)
+            session.begin_turn()
+            session.make_request()
+        if session.request is not None:
+            with self._scorer.meanwhile():
+                (answer,) = ask(self._image, [session.request])
+            session.take(answer)
+            session.see(session.claim.mask)
+        self.model_s = time.perf_counter() - started
+
+    def finish(self) -> None:
+        """End the session after its last answer."""
+        with self.session.guarded():
+            self.session.offer(None, 0.0)
+            self._close(last=True)
+
+    def _close(self, last: bool) -> None:
+        if self.session.closes:
+            self.session.measure()
+            self.session.close_round(last, False)

@@ -14,10 +14,8 @@ import polars as pl
 from intrabench.effort import HAND, SECONDS, Calibration, table
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import atomically, writing
-from intrabench.people.annotating.actions import read_actions
-from intrabench.people.calibrating import hand
-from intrabench.people.calibrating.estimate import LEAST, Measured
-from intrabench.people.calibrating.seconds import Seconds, fitted, overhead
+from intrabench.people.annotating.log import read_actions
+from intrabench.people.calibrating.fits import LEAST, Estimate, Seconds, fit_hand, fit_seconds, hits, overhead
 from intrabench.people.places import SMALLEST
 from intrabench.people.playback import PEOPLE, Playback
 from intrabench.results.parts import read_rows
@@ -28,12 +26,12 @@ NO_ERROR = "no error"
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class CalibrationResult:
     """A calibration, and what to know of it. content: that of its file. seconds, errors: all that was measured."""
 
     content: Mapping[str, Any]
     seconds: Sequence[Seconds]
-    errors: Mapping[str, Measured]
+    errors: Mapping[str, Estimate]
     notes: Sequence[str]
 
     @property
@@ -56,7 +54,7 @@ class Calibrated:
         return pl.DataFrame(lines, infer_schema_length=None)
 
 
-def calibrate(root: Path, name: str) -> Calibrated:
+def calibrate(root: Path, name: str) -> CalibrationResult:
     """Fit seconds and errors of the hand to all that people did.
 
     Raises:
@@ -68,8 +66,8 @@ def calibrate(root: Path, name: str) -> Calibrated:
     rows = read_rows(root).filter(PEOPLE)
     rows = rows.with_columns(rater=pl.col("prompter").str.extract(r"rater=\"?([\w-]+)"))
     playback = Playback(root)
-    seen = hand.hits(playback.sessions(rows))
-    seconds, errors = fitted(actions), hand.fitted(seen)
+    seen = hits(playback.sessions(rows))
+    seconds, errors = fit_seconds(actions), fit_hand(seen)
     facts = {
         **{"raters": actions["rater"].n_unique(), "sessions": actions["session"].n_unique(), "actions": actions.height},
         **{"datasets": rows["dataset"].unique().sort().to_list()},
@@ -83,10 +81,10 @@ def calibrate(root: Path, name: str) -> Calibrated:
     }
     notes = [*sorted(playback.problems), *_notes(facts, seconds, errors, seen.beside)]
     Calibration.of(content)  # refuses a name that none has
-    return Calibrated(content, seconds, errors, notes)
+    return CalibrationResult(content, seconds, errors, notes)
 
 
-def write(found: Calibrated, path: Path, force: bool = False) -> None:
+def write(found: CalibrationResult, path: Path, force: bool = False) -> None:
     """Write the file.
 
     Raises:
@@ -110,7 +108,7 @@ def _entry(one: Seconds) -> dict[str, Any]:
     return {**entry, **counts}
 
 
-def _error(one: Measured) -> dict[str, Any]:
+def _error(one: Estimate) -> dict[str, Any]:
     counts = {"n": one.n, "sessions": one.sessions}
     if not one.enough:
         measured = {} if math.isnan(one.value) else {"measured": _short(one.value)}
@@ -119,7 +117,7 @@ def _error(one: Measured) -> dict[str, Any]:
 
 
 def _notes(
-    facts: Mapping[str, Any], seconds: Sequence[Seconds], errors: Mapping[str, Measured], beside: int
+    facts: Mapping[str, Any], seconds: Sequence[Seconds], errors: Mapping[str, Estimate], beside: int
 ) -> list[str]:
     """What to know of the recordings, in sentences."""
     notes = []
@@ -158,14 +156,14 @@ def _source(facts: Mapping[str, Any]) -> str:
     )
 
 
-def _line(name: str, used: float, one: Measured, source: str) -> dict[str, Any]:
+def _line(name: str, used: float, one: Estimate, source: str) -> dict[str, Any]:
     interval = "-" if math.isnan(one.low) else f"{one.low:.3g} to {one.high:.3g}"
     shown = None if math.isnan(one.value) else _short(one.value)
     counts = {"n": one.n, "sessions": one.sessions}
     return {"": name, "used": float(used), "measured": shown, "95 %": interval, **counts, "used is from": source}
 
 
-def _interval(one: Measured) -> list[float]:
+def _interval(one: Estimate) -> list[float]:
     return [_short(one.low), _short(one.high)]
 
 

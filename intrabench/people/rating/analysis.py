@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.atomic import atomically, writing
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.inputs import INPUT
 from intrabench.people.rating.study import Study
+from intrabench.results.spreadsheet import write_csv
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.agreement import (
-    bradley_terry,
-    d_prime,
-    icc,
-    krippendorff_alpha,
-    spread_per_unit,
-    within_one,
-)
-from intrabench.statistics.resample import intervals
+from intrabench.statistics.agreement import bradley_terry, d_prime, icc, krippendorff_alpha, spread_per_unit, within_one
+from intrabench.statistics.resample import as_one_dataset, intervals
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 
 MEASURES = ("dice", "nsd_2mm")
@@ -95,10 +92,8 @@ class Analysis:
         means = self.firsts.group_by(groups, maintain_order=True).agg(
             pl.col("score").mean().alias("value"), pl.len().alias("raters")
         )
-        apart = [pl.format("{}/{}", "dataset", name).alias(name) for name in ("patient", "case")]
-        return means.with_columns(
-            *apart, own=pl.struct("dataset", "case"), dataset=pl.lit("all"), failed=False, not_applicable=False
-        )
+        named = means.with_columns(own=pl.struct("dataset", "case"), failed=False, not_applicable=False)
+        return as_one_dataset(named)
 
     def means(self) -> pl.DataFrame:
         """A line per model and kind of anchor, the best first: mean score over masks, interval over patients."""
@@ -247,3 +242,43 @@ class Analysis:
             for n, name in enumerate(names)
         ]  # fmt: skip
         return pl.DataFrame(lines, infer_schema_length=None).sort(-pl.col("preferred"), "name")
+
+
+Section = tuple[str, pl.DataFrame]
+_SUFFIXES = (".csv", ".parquet")
+
+
+def sections(found: Analysis) -> Iterator[Section]:
+    """Headings with their tables; those without content are left out."""
+    answers = found.answers
+    if answers["score"].count():
+        yield "Mean scores, with 95 % intervals over patients", found.means()
+        yield "Differences on the same inputs (p: Wilcoxon, over patients; p_holm: corrected)", found.differences()
+        yield "How often each score was given", found.histogram()
+        agreed = found.agreement()
+        yield (
+            "Agreement of raters",
+            pl.DataFrame(
+                {"measure": list(agreed), "value": list(agreed.values())}, schema_overrides={"value": pl.Float64}
+            ),
+        )
+        yield "Correlation of mean scores with metrics", found.correlations()
+        yield "Masks whose score and Dice disagree most", found.disagreeing()
+    if answers["pair"].count():
+        yield "Which mask is better", found.pairs()
+    if answers["clinical"].count():
+        yield "Clinical question, shares of answers", found.clinical()
+    yield "Raters: median seconds, mean scores of anchors, second looks", found.raters()
+
+
+def export_answers(answers: pl.DataFrame, file: Path) -> None:
+    """Write all answers, one line each, as CSV or Parquet.
+
+    Raises:
+        IntraBenchError: the file has another ending, or cannot be written.
+    """
+    if file.suffix not in _SUFFIXES:
+        raise IntraBenchError(f"{file} must end in {' or '.join(_SUFFIXES)}")
+    joined = answers.with_columns(pl.col("errors").list.join(" "))
+    with writing(file), atomically(file) as part:
+        write_csv(joined, part) if file.suffix == ".csv" else joined.write_parquet(part)

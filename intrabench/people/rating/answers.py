@@ -73,26 +73,7 @@ class Answers:
             Taken: this place of the rater has another answer.
             OSError: it cannot be stored, such as on a full disk.
         """
-        values = (
-            *(
-                answer.id,
-                answer.rater,
-                answer.place,
-                answer.job,
-                answer.score,
-                answer.clinical,
-                answer.pair,
-                answer.skip,
-            ),
-            *(
-                json.dumps(answer.errors),
-                answer.seconds,
-                answer.paused_seconds,
-                answer.views,
-                guideline.VERSION,
-                _now(),
-            ),
-        )
+        values = {**vars(answer), "errors": json.dumps(answer.errors), "guideline": guideline.VERSION, "at": _now()}
         with self._lock:
             known = self._one("SELECT rater, place, job FROM answers WHERE id = ?", answer.id)
             if known is not None:
@@ -101,11 +82,7 @@ class Answers:
                 return
             try:
                 marks = ", ".join("?" * len(values))
-                self._run(
-                    "INSERT INTO answers (id, rater, place, job, score, clinical, pair, skip, errors, seconds, "
-                    f"paused_seconds, views, guideline, at) VALUES ({marks})",
-                    *values,
-                )
+                self._run(f"INSERT INTO answers ({', '.join(values)}) VALUES ({marks})", *values.values())
             except sqlite3.IntegrityError as error:
                 raise Taken("this mask has been answered already, perhaps in another tab") from error
 

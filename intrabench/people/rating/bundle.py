@@ -14,11 +14,12 @@ from pydantic import TypeAdapter, ValidationError
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import new_folder
 from intrabench.files.documents import read_json
-from intrabench.people.pages import page
+from intrabench.people.images import page
 from intrabench.people.rating.answers import Answers, Taken
 from intrabench.people.rating.secret import signature
-from intrabench.people.rating.server import Posted, Refused, checked
+from intrabench.people.rating.server import PostedAnswer, answer_of
 from intrabench.people.rating.study import OPEN, Study
+from intrabench.play.validate import Refused
 
 
 def write_bundle(study: Study, rater: str, folder: Path) -> None:
@@ -66,7 +67,7 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
     try:
         for number, one in enumerate(given, start=1):
             try:
-                answers.add(checked(study, rater, Posted.model_validate(one)))
+                answers.add(answer_of(study, rater, PostedAnswer.model_validate(one)))
                 stored += 1
             except ValidationError as error:
                 field = ".".join(map(str, error.errors()[0]["loc"]))

@@ -18,7 +18,7 @@ from intrabench.mask import Mask
 from intrabench.people.images import Slabs, packed
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, about, damaged
-from intrabench.people.rating.inputs import Input, chosen, inputs_of
+from intrabench.people.rating.inputs import Input, inputs_of, sampled_inputs
 from intrabench.people.rating.orders import arranged, shared_out
 from intrabench.people.rating.study import NewStudy, Study, new_study
 from intrabench.play.validate import Refused, check_prompts
@@ -100,8 +100,8 @@ def design(results: Path, folder: Path, plan: Plan) -> tuple[Study, list[str]]:
     """
     found, notes = inputs_of(results, plan.round)
     rng = stream("rating inputs", plan.seed)
-    inputs = chosen(found, plan.inputs, rng)
-    training = chosen(_unrated(found, inputs), plan.training, rng)
+    inputs = sampled_inputs(found, plan.inputs, rng)
+    training = sampled_inputs(_unrated(found, inputs), plan.training, rng)
     if len(inputs) < plan.inputs:
         notes.append(f"there are only {several(len(inputs), 'input')}, not {plan.inputs}")
     if "pair" in plan.questions and len(inputs[0].rows) < 2:
@@ -171,12 +171,7 @@ def _write(study: NewStudy, rater: str, order: Sequence[_Rated]) -> list[str]:
 
 
 def _made(
-    results: Path,
-    study: NewStudy,
-    inputs: Sequence[Input],
-    training: Sequence[Input],
-    anchored: set[int],
-    pairs: bool,
+    results: Path, study: NewStudy, inputs: Sequence[Input], training: Sequence[Input], anchored: set[int], pairs: bool
 ) -> _Made:
     """What is rated of all inputs, case by case, and the images of the cases, which are written."""
     wanted = [(one, place, False) for place, one in enumerate(inputs)]

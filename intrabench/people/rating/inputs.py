@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.reporting.page.lines import with_lines
 from intrabench.results.current import counting
 from intrabench.results.masks import masks_file
 from intrabench.results.parts import read_rows
+from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.superpixels import prompted
 
 INPUT = ("dataset", "case", "target", "prompter", "seed")
@@ -72,7 +72,7 @@ def _model(lines: pl.DataFrame) -> pl.Expr:
     return pl.format("{}{}", "label", notes).alias("model")
 
 
-def chosen(inputs: Sequence[Input], count: int, rng: np.random.Generator) -> list[Input]:
+def sampled_inputs(inputs: Sequence[Input], count: int, rng: np.random.Generator) -> list[Input]:
     """At most `count` inputs by chance, of as many cases as possible."""
     found: dict[tuple[str, str], list[Input]] = {}
     for place in rng.permutation(len(inputs)).tolist():

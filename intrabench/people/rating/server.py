@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, StringConstraints
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.routing import Route
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
-from intrabench.people.pages import page
 from intrabench.people.rating import guideline
 from intrabench.people.rating.answers import Answer, Answers, Taken
 from intrabench.people.rating.study import Study
-from intrabench.people.servers.guard import Guard, Rates, Rules
+from intrabench.people.servers.guard import Rates, Rules
+from intrabench.people.servers.page_server import Refusals, answered, page_app, posted, refusal, slab
+from intrabench.play.validate import Refused
 
 Id = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z-]{8,64}$")]
 Seconds = Annotated[float, Field(ge=0, le=1e7, allow_inf_nan=False)]
 Count = Annotated[StrictInt, Field(ge=0, le=10**6)]
 
 
-class Posted(BaseModel):
+class PostedAnswer(BaseModel):
     """An answer as a page sends it. seen: the axial slices that were shown."""
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +45,7 @@ class Posted(BaseModel):
     views: Count = 0
 
 
-class Undo(BaseModel):
+class PostedUndo(BaseModel):
     """Taking back the answer of a place."""
 
     model_config = ConfigDict(extra="forbid")
@@ -54,11 +54,7 @@ class Undo(BaseModel):
     place: Count
 
 
-class Refused(ValueError):
-    """What was sent is no answer of this study."""
-
-
-def checked(study: Study, rater: str, posted: Posted) -> Answer:
+def answer_of(study: Study, rater: str, posted: PostedAnswer) -> Answer:
     """The answer, if it fits the study: its job, its questions, and all slices seen.
 
     Raises:
@@ -80,7 +76,7 @@ def checked(study: Study, rater: str, posted: Posted) -> Answer:
     return Answer(rater=rater, errors=tuple(posted.errors), **given)
 
 
-def _complete(study: Study, posted: Posted) -> None:
+def _complete(study: Study, posted: PostedAnswer) -> None:
     asked = study.content["questions"]
     for question, given in (("score", posted.score), ("clinical", posted.clinical), ("pair", posted.pair)):
         if question in asked and given is None:
@@ -93,6 +89,15 @@ def _complete(study: Study, posted: Posted) -> None:
         raise Refused(f"look at all slices of the structure first; slice {left[0]} was not shown yet")
 
 
+REFUSALS: Refusals = (
+    (Refused, 422, "{}"),
+    (Taken, 409, "{}"),
+    # a file of the study was damaged meanwhile; raters are told no paths
+    (IntraBenchError, 503, "a file of this study cannot be read; tell whoever runs it"),
+    (OSError, 507, "{}; your answer is kept in this browser and sent again"),
+)
+
+
 def make_app(study: Study, hosts: frozenset[str], rates: Rates | None = None) -> ASGIApp:
     """The app of a study; hosts: names by which it may be called.
 
@@ -101,82 +106,54 @@ def make_app(study: Study, hosts: frozenset[str], rates: Rates | None = None) ->
     """
     study.refuse_open()
     answers = Answers(study.answers_file)
-    html = page("rate")
+    server = _Server(study, answers)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         answers.close()
 
-    async def index(request: Request) -> Response:
-        return HTMLResponse(html)
+    get = {"/api/study": server.about, "/api/job/{id}": server.job, "/api/image/{case}/{slab}": server.image}
+    post = {"/api/answers": server.answer, "/api/undo": server.undo, "/api/trained": server.trained}
+    rules = Rules(study.tokens, hosts, rates=rates or Rates())
+    return page_app("rate", get, post, REFUSALS, rules, lifespan)
 
-    async def about(request: Request) -> Response:
-        who = request.state.who
+
+class _Server:
+    """The endpoints of a study."""
+
+    def __init__(self, study: Study, answers: Answers) -> None:
+        self._study, self._answers = study, answers
+
+    async def about(self, request: Request) -> Response:
+        who, answers = request.state.who, self._answers
         done, trained = await run_in_threadpool(lambda: (answers.done(who), answers.trained(who)))
-        return JSONResponse({**study.about(who), "done": done, "trained": trained})
+        return JSONResponse({**self._study.about(who), "done": done, "trained": trained})
 
-    async def job(request: Request) -> Response:
-        path = study.job_file(request.state.who, request.path_params["id"])
+    async def job(self, request: Request) -> Response:
+        path = self._study.job_file(request.state.who, request.path_params["id"])
         if path is None:
-            return _error(404, "there is no such mask")
+            return refusal(404, "there is no such mask")
         return Response(await run_in_threadpool(path.read_bytes), media_type="application/json")
 
-    async def image(request: Request) -> Response:
-        path = study.image_file(request.path_params["case"], request.path_params["slab"])
-        if path is None:
-            return _error(404, "there is no such image")
-        content = await run_in_threadpool(path.read_bytes)
-        return Response(content, media_type="application/octet-stream", headers={"Content-Encoding": "gzip"})
-
-    async def answer(request: Request) -> Response:
-        who = request.state.who
-        return await _posted(
-            request, Posted, lambda posted: answers.add(checked(study, who, posted)), lambda: answers.done(who)
+    async def image(self, request: Request) -> Response:
+        path = self._study.image_file(request.path_params["case"], request.path_params["slab"])
+        return (
+            refusal(404, "there is no such image") if path is None else slab(await run_in_threadpool(path.read_bytes))
         )
 
-    async def undo(request: Request) -> Response:
-        who = request.state.who
-        return await _posted(
-            request, Undo, lambda posted: answers.undo(who, posted.place, posted.id), lambda: answers.done(who)
-        )
+    async def answer(self, request: Request) -> Response:
+        given, who = await posted(PostedAnswer, request), request.state.who
+        return await self._changed(who, lambda: self._answers.add(answer_of(self._study, who, given)))
 
-    async def trained(request: Request) -> Response:
-        await run_in_threadpool(answers.train, request.state.who)
+    async def undo(self, request: Request) -> Response:
+        given, who = await posted(PostedUndo, request), request.state.who
+        return await self._changed(who, lambda: self._answers.undo(who, given.place, given.id))
+
+    async def trained(self, request: Request) -> Response:
+        await run_in_threadpool(self._answers.train, request.state.who)
         return JSONResponse({})
 
-    routes = [
-        Route("/", index),
-        Route("/api/study", about),
-        Route("/api/job/{id}", job),
-        Route("/api/image/{case}/{slab}", image),
-        Route("/api/answers", answer, methods=["POST"]),
-        Route("/api/undo", undo, methods=["POST"]),
-        Route("/api/trained", trained, methods=["POST"]),
-    ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), Rules(study.tokens, hosts, rates=rates or Rates()))
-
-
-async def _posted(
-    request: Request, model: type[Any], store: Callable[[Any], None], done: Callable[[], list[int]]
-) -> Response:
-    """Check what was posted and store it; every refusal is one sentence."""
-    try:
-        posted = model.model_validate_json(await request.body())
-        await run_in_threadpool(store, posted)
-    except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"])) or "the answer"
-        return _error(422, f"{where} is not as expected; reload the page")
-    except Refused as error:
-        return _error(422, str(error))
-    except Taken as error:
-        return _error(409, str(error))
-    except IntraBenchError:  # a file of the study was damaged meanwhile; raters are told no paths
-        return _error(503, "a file of this study cannot be read; tell whoever runs it")
-    except OSError as error:
-        return _error(507, f"{error}; your answer is kept in this browser and sent again")
-    return JSONResponse({"done": await run_in_threadpool(done)})
-
-
-def _error(status: int, reason: str) -> Response:
-    return JSONResponse({"error": reason}, status)
+    async def _changed(self, who: str, store: Callable[[], None]) -> Response:
+        await run_in_threadpool(store)
+        return await answered(lambda: {"done": self._answers.done(who)})

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Box, Mask, Region
 from intrabench.people.recording.orientation import profiles
-from intrabench.people.recording.recordings import Tape, folder_of
+from intrabench.people.recording.recordings import Recorder, folder_of
 from intrabench.people.servers import protocol
 from intrabench.people.servers.arrays import TooLarge, largest_mask, most_bytes, unpack
 from intrabench.people.servers.client_gestures import flag, gesture
@@ -49,10 +49,10 @@ class Upstream:
 
 
 @dataclass
-class Heard:
+class Client:
     """What the proxy knows of a client. shape: of its image."""
 
-    tape: Tape
+    recorder: Recorder
     shape: tuple[int, int, int] | None = None
 
 
@@ -63,16 +63,16 @@ def make_app(upstream: Upstream, token: str | None, hosts: frozenset[str]) -> AS
 
 class _Proxy:
     def __init__(self, upstream: Upstream) -> None:
-        self.upstream, self.clients = upstream, dict[str, Heard]()
+        self.upstream, self.clients = upstream, dict[str, Client]()
         paths = ("/healthz", "/lease_status")
         passed = ("/heartbeat", "/set_target_buffer", "/set_do_autozoom")
-        heard: Mapping[str, Callable[..., None]] = {
+        recorded: Mapping[str, Callable[..., None]] = {
             "/claim": self.claimed,
             "/release": self.released,
             "/set_image": self.imaged,
-            "/reset_interactions": lambda heard, *_: heard.tape.next_target(),
-            protocol.INITIAL: lambda heard, *_: heard.tape.next_target(with_mask=True),
-            "/end_turn": lambda heard, *_: heard.tape.ended(),
+            "/reset_interactions": lambda client, *_: client.recorder.next_target(),
+            protocol.INITIAL: lambda client, *_: client.recorder.next_target(with_mask=True),
+            "/end_turn": lambda client, *_: client.recorder.ended(),
             "/predict": self.predicted,
             "/undo": self.undone,
             **{path: partial(self.drawn, kind) for path, kind in protocol.DRAWN.items()},
@@ -82,7 +82,7 @@ class _Proxy:
                 *(Route(path, partial(self.passed, None), methods=["GET"]) for path in paths),
                 Route("/capabilities", partial(self.passed, self.described), methods=["GET"]),
                 *(Route(path, partial(self.passed, None), methods=["POST"]) for path in passed),
-                *(Route(path, partial(self.passed, hear), methods=["POST"]) for path, hear in heard.items()),
+                *(Route(path, partial(self.passed, record), methods=["POST"]) for path, record in recorded.items()),
             ],
             lifespan=self.lifespan,
         )
@@ -93,8 +93,8 @@ class _Proxy:
         async with httpx2.AsyncClient(base_url=self.upstream.url, timeout=times, trust_env=False) as self.http:
             yield
 
-    async def passed(self, hear: Callable[..., None] | None, request: Request) -> Response:
-        """Pass a request on, and its answer back; hear: writes down what was done, if it was."""
+    async def passed(self, record: Callable[..., None] | None, request: Request) -> Response:
+        """Pass a request on, and its answer back; record: writes down what was done, if it was."""
         at, path = time.time(), request.url.path
         try:
             body = await protocol.received(request, self.upstream.most if path in protocol.WITH_ARRAYS else None)
@@ -110,11 +110,11 @@ class _Proxy:
         except httpx2.HTTPError as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             return protocol.refusal(502, f"the server at {self.upstream.url} does not answer ({reason})")
-        if hear is not None and answer.status_code == 200:
+        if record is not None and answer.status_code == 200:
             try:
                 token = request.headers.get(protocol.LEASE, "")
-                heard = self.clients.get(token) or self._heard()
-                await run_in_threadpool(hear, heard, at, request, body, answer)
+                client = self.clients.get(token) or self._client()
+                await run_in_threadpool(record, client, at, request, body, answer)
             except Refused as error:  # the server took it, but we cannot write it down
                 return protocol.refusal(500, f"this cannot be recorded: {error}")
             except (IntraBenchError, OSError) as error:
@@ -127,53 +127,55 @@ class _Proxy:
         }
         return Response(answer.content, answer.status_code, headers=back)
 
-    def _heard(self) -> Heard:
+    def _client(self) -> Client:
         about = {"rater": self.upstream.rater, "upstream": self.upstream.url}
-        return Heard(Tape(folder_of(self.upstream.folder), about))
+        return Client(Recorder(folder_of(self.upstream.folder), about))
 
-    def claimed(self, _: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+    def claimed(self, _: Client, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
         while len(self.clients) >= MOST_CLIENTS:
             self.clients.pop(next(iter(self.clients)))
-        self.clients[answer.json()["lease_token"]] = self._heard()
+        self.clients[answer.json()["lease_token"]] = self._client()
 
-    def described(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+    def described(self, client: Client, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
         about = answer.json()
-        heard.tape.about["server"] = {name: about.get(name) for name in DESCRIBING if about.get(name)}
+        client.recorder.about["server"] = {name: about.get(name) for name in DESCRIBING if about.get(name)}
 
-    def released(self, _: Heard, at: float, request: Request, *rest: Any) -> None:
+    def released(self, _: Client, at: float, request: Request, *rest: Any) -> None:
         self.clients.pop(request.headers.get(protocol.LEASE, ""), None)
 
-    def imaged(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+    def imaged(self, client: Client, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
         image = unpack(body, self.upstream.most, images=True)
         if image.ndim != 4:
             raise Refused(f"an image of the shape {image.shape} was sent")
         depth, height, width = image.shape[1:]
-        heard.shape = depth, height, width
-        heard.tape.next_target(profiles(image[0] if len(image) == 1 else image.transpose(1, 2, 3, 0)))
+        client.shape = depth, height, width
+        client.recorder.next_target(profiles(image[0] if len(image) == 1 else image.transpose(1, 2, 3, 0)))
 
-    def drawn(self, kind: Any, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
-        if heard.shape is None:
+    def drawn(
+        self, kind: Any, client: Client, at: float, request: Request, body: bytes, answer: httpx2.Response
+    ) -> None:
+        if client.shape is None:
             raise Refused("no image of this client was seen; connect it again")
-        most = min(self.upstream.most, largest_mask(heard.shape))
+        most = min(self.upstream.most, largest_mask(client.shape))
         painted = unpack(body, most) if kind in protocol.PAINTED else None
         meta = protocol.parsed(body, "what was sent") if painted is None else protocol.meta_of(request.headers)
-        given = gesture(kind, meta, painted, heard.shape)
-        heard.tape.drawn(given, at)
+        given = gesture(kind, meta, painted, client.shape)
+        client.recorder.drawn(given, at)
         if flag(meta, "run_prediction", True):
-            self._answered(heard, answer)
+            self._answered(client, answer)
 
-    def predicted(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+    def predicted(self, client: Client, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
         if protocol.meta_of(_headers(answer)).get("ran_prediction"):
-            self._answered(heard, answer)
+            self._answered(client, answer)
 
-    def undone(self, heard: Heard, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
+    def undone(self, client: Client, at: float, request: Request, body: bytes, answer: httpx2.Response) -> None:
         if protocol.meta_of(_headers(answer)).get("ran_prediction"):
-            heard.tape.undone(at)
+            client.recorder.undone(at)
 
-    def _answered(self, heard: Heard, answer: httpx2.Response) -> None:
+    def _answered(self, client: Client, answer: httpx2.Response) -> None:
         box = protocol.meta_of(_headers(answer)).get("bbox")
         content, seconds = answer.content, answer.elapsed.total_seconds()
-        heard.tape.answered(lambda before: _changed(before, box, content, self.upstream.most), seconds)
+        client.recorder.answered(lambda before: _changed(before, box, content, self.upstream.most), seconds)
 
 
 def _only(headers: Iterable[tuple[bytes, bytes]], names: Collection[str]) -> dict[bytes, bytes]:

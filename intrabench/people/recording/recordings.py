@@ -39,7 +39,7 @@ def folder_of(root: Path) -> Path:
 
 
 @dataclass
-class Tape:
+class Recorder:
     """Writes what one client does, target after target. about: of the first lines. clock: seconds since 1970."""
 
     folder: Path

@@ -28,7 +28,7 @@ from intrabench.models.base import Model
 from intrabench.people.servers import protocol
 from intrabench.people.servers.arrays import TYPES, TooLarge, largest_mask, most_bytes, unpack
 from intrabench.people.servers.client_gestures import flag, gesture
-from intrabench.people.servers.client_session import Change, Hosted
+from intrabench.people.servers.client_session import Change, ClientSession
 from intrabench.people.servers.guard import Guard
 from intrabench.people.servers.leases import IDLE_SECONDS, SILENT_SECONDS, Full, Lease, Leases
 from intrabench.play.validate import Refused
@@ -44,7 +44,7 @@ FULL_SECONDS = 10
 class Client:
     """What a lease holds. dtype: of the mask that the client keeps, whose changes it is sent."""
 
-    hosted: Hosted
+    session: ClientSession
     dtype: str = "uint8"
     at_work: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -73,7 +73,7 @@ class _Served:
     def __init__(self, model: Model, settings: Settings) -> None:
         self.settings, self.about = settings, protocol.capabilities(model)
         self.leases: Leases[Client] = Leases(
-            lambda: Client(Hosted(model, settings.spacing_mm)),
+            lambda: Client(ClientSession(model, settings.spacing_mm)),
             *(settings.sessions, settings.idle, settings.silent, settings.clock),
         )
         self._model, self._thread = model, ThreadPoolExecutor(1, "model")
@@ -122,7 +122,7 @@ class _Served:
 
     async def closed(self, client: Client) -> None:
         with suppress(Exception):  # a model of the user's may fail to close; the lease has ended all the same
-            await self.modelled(client.hosted.close)
+            await self.modelled(client.session.close)
 
     async def modelled(self, call: Callable[[], T]) -> T:
         """Call something in the thread of the model."""
@@ -192,12 +192,12 @@ class _Served:
         if not isinstance(properties, dict):
             raise Refused("image_properties are no JSON object")
         image = await self._array(request, self.settings.most, images=True)
-        await self.modelled(lambda: client.hosted.set_image(image, properties))
+        await self.modelled(lambda: client.session.set_image(image, properties))
         return JSONResponse({"original_image_shape": list(image.shape)})
 
     async def set_target_buffer(self, request: Request, client: Client) -> Response:
         asked = await self._json(request)
-        volume, shape, dtype = client.hosted.volume, asked.get("shape"), asked.get("dtype")
+        volume, shape, dtype = client.session.volume, asked.get("shape"), asked.get("dtype")
         if volume is None:
             raise Refused("there is no image yet; send one first")
         if shape != list(volume.shape):
@@ -212,40 +212,40 @@ class _Served:
         return JSONResponse({})
 
     async def reset(self, request: Request, client: Client) -> Response:
-        await self.modelled(client.hosted.reset)
+        await self.modelled(client.session.reset)
         return JSONResponse({})
 
     async def end_turn(self, request: Request, client: Client) -> Response:
         """Ours: of what is sent again, clients can say which turns it was."""
-        await self.modelled(client.hosted.end_turn)
+        await self.modelled(client.session.end_turn)
         return JSONResponse({})
 
     async def undo(self, request: Request, client: Client) -> Response:
-        return await self._changed(client, client.hosted.undo)
+        return await self._changed(client, client.session.undo)
 
     async def predict(self, request: Request, client: Client) -> Response:
         await self._json(request)
-        return await self._changed(client, client.hosted.predict)
+        return await self._changed(client, client.session.predict)
 
     async def draw(self, path: str, request: Request, client: Client) -> Response:
-        kind, volume = protocol.DRAWN[path], client.hosted.volume
+        kind, volume = protocol.DRAWN[path], client.session.volume
         if volume is None:
             raise Refused("there is no image yet; send one first")
         painted = await self._mask(request, volume) if kind in protocol.PAINTED else None
         meta = protocol.meta_of(request.headers) if painted is not None else await self._json(request)
         predict = flag(meta, "run_prediction", True)
         drawn = await run_in_threadpool(lambda: gesture(kind, meta, painted, volume.shape))
-        return await self._changed(client, lambda: client.hosted.add(drawn, predict))
+        return await self._changed(client, lambda: client.session.add(drawn, predict))
 
     async def begin_with(self, request: Request, client: Client) -> Response:
         predict = flag(protocol.meta_of(request.headers), "run_prediction", False)
-        if (volume := client.hosted.volume) is None:
+        if (volume := client.session.volume) is None:
             raise Refused("there is no image yet; send one first")
         array = await self._mask(request, volume)
         if array.shape != volume.shape:
             raise Refused(f"a mask of the shape {array.shape} was sent, the image has {volume.shape}")
         mask = await run_in_threadpool(lambda: Mask.of(array))
-        await self.modelled(lambda: client.hosted.begin_with(mask))
+        await self.modelled(lambda: client.session.begin_with(mask))
         return protocol.answered(Change(predict), client.dtype)  # without a prompt there is nothing to ask
 
     async def _changed(self, client: Client, call: Callable[[], Change]) -> Response:

@@ -52,7 +52,7 @@ class Change:
     mask: NDArray[np.bool_] | None = None
 
 
-class Hosted:
+class ClientSession:
     """The image of a client. One thread calls it at a time.
 
     spacing_mm: ``z, y, x``, of images that come without. What is refused changes nothing.

@@ -14,7 +14,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from intrabench.people.servers.body import PATIENCE
+from intrabench.people.servers.guard import PATIENCE
 
 EACH = 64
 """Connections of one address."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
-from intrabench.publishing.board.statement import Data
+from intrabench.publishing.board.files import Data
 from intrabench.publishing.board.submission import Submission
 from intrabench.publishing.board.tables import RANKED, UNITS, Line, Table
 from intrabench.registry import reach, registry

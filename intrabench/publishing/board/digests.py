@@ -1,9 +1,10 @@
-"""The ledger of a submission: a digest of each row, by which a row that was changed, added or removed has a name."""
+"""What of a submission nobody can choose: its ledger, with a digest of each row, and its sample of sessions."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,17 @@ def _text(column: pl.Series) -> pl.Expr:
         bits = column.fill_null(0).to_numpy().view(np.int64)
         column = pl.Series(name, bits).set(column.is_null(), None)
     return pl.format("{}\x1e{}", pl.lit(name), pl.lit(column.cast(pl.String)))
+
+
+LEAST = 5
+"""Sessions that are sampled, if there are so many."""
+
+ANSWERED = ("ok", "stopped", "empty")
+"""Statuses of sessions that ended with an answer."""
+
+
+def sampled_sessions(rows: pl.DataFrame, count: int) -> list[str]:
+    """So many of the sessions that ended with an answer, by the hashes of their keys, which depend on no result."""
+    last = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
+    names = last.filter(pl.col("status").is_in(ANSWERED))["session"].unique().to_list()
+    return sorted(names, key=lambda name: sha256(name.encode()).hexdigest())[:count]

@@ -14,7 +14,7 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import put, unique, writing
-from intrabench.publishing.board.check_result import CheckResult, read_results
+from intrabench.publishing.board.check import CheckResult, read_results
 from intrabench.publishing.board.content import index_content, model_contents, submission_content, table_content
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.publishing.board.tables import Table, tables

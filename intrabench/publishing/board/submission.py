@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,14 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.publishing.board import consistency
-from intrabench.publishing.board.digests import against, read_ledger
-from intrabench.publishing.board.files import LEDGER, look, wrong_checksums
-from intrabench.publishing.board.lines import LINE, TABLE, line_words, stated
-from intrabench.publishing.board.rankable import refusals
-from intrabench.publishing.board.sample import LEAST, chosen
-from intrabench.publishing.board.statement import Statement, read_statement
+from intrabench.publishing.board.digests import LEAST, against, read_ledger, sampled_sessions
+from intrabench.publishing.board.files import LEDGER, Statement, look, read_statement, wrong_checksums
+from intrabench.publishing.board.lines import LINE, TABLE, line_words, refusals, stated_lines
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import read_record
 
@@ -91,7 +88,7 @@ def _about_name(folder: Path, statement: Statement) -> list[str]:
 
 def _means(rows: pl.DataFrame, statement: Statement) -> Iterator[str]:
     """What is stated of lines and does not follow from the rows."""
-    now = {_key(line): line for line in stated(rows)}
+    now = {_key(line): line for line in stated_lines(rows)}
     then = {_key(line): line for line in statement.lines}
     for key in [*now, *(key for key in then if key not in now)]:
         one, other = now.get(key), then.get(key)
@@ -123,7 +120,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 def _sampled(folder: Path, rows: pl.DataFrame, statement: Statement) -> Iterator[str]:
     """Whether the sample is the one that nobody can choose, and whether its turns and masks fit its rows."""
-    if [*statement.sampled] != chosen(rows, max(LEAST, len(statement.sampled))):
+    if [*statement.sampled] != sampled_sessions(rows, max(LEAST, len(statement.sampled))):
         yield "the sampled sessions in submission.json are not those that follow from the rows; submit again"
         return
     yield from consistency.turns(folder, rows, statement.sampled)
@@ -141,3 +138,43 @@ def _few(sentences: Iterable[str]) -> list[str]:
     few = list(islice(found, MOST))
     more = sum(1 for _ in found)
     return [*few, f"and {more} more like the last one"] if more else few
+
+
+SAME = ("session", "run_id", "round", "written_at")
+"""Equal in two submissions only if the rows are: a run writes each row at a time of its own."""
+
+
+@dataclass(frozen=True)
+class SharedSessions:
+    """How many sessions two submissions have in common."""
+
+    one: str
+    other: str
+    sessions: int
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        both = f"{self.one} and {self.other} have {several(self.sessions, 'session')} in common"
+        return f"{both}, with equal runs and times: one is a copy, or both are of one run; keep one of them"
+
+
+def shared_sessions(submissions: Sequence[Submission]) -> Iterator[SharedSessions]:
+    """Each two submissions that have sessions in common."""
+    read = [(one.name, one.rows) for one in submissions if one.rows is not None]
+    if len(read) < 2:
+        return
+    rows = pl.concat([rows.select(SAME).with_columns(submission=pl.lit(name)) for name, rows in read])
+    pairs = rows_of_several(rows).filter(pl.col("submission") < pl.col("other")).group_by("submission", "other")
+    for found in pairs.agg(pl.col("session").n_unique()).sort("submission", "other").iter_rows():
+        yield SharedSessions(*found)
+
+
+def rows_of_several(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The rows that several submissions have, with `columns`: once for each `other` submission that has them, too.
+
+    rows: of all submissions, with a column `submission`.
+    """
+    twice = rows.select("submission", *SAME, *columns).filter(pl.struct(SAME).is_duplicated())
+    others = twice.select(pl.col("submission").alias("other"), *SAME)
+    return twice.join(others, on=SAME).filter(pl.col("submission") != pl.col("other"))

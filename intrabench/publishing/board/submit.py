@@ -16,13 +16,10 @@ from intrabench.engine.session_spec import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import put, unique, writing
 from intrabench.files.names import file_name
-from intrabench.publishing.board.digests import ledger_of
-from intrabench.publishing.board.files import LEDGER, NAME, PART, write_checksums
-from intrabench.publishing.board.lines import stated
+from intrabench.publishing.board.digests import LEAST, ledger_of, sampled_sessions
+from intrabench.publishing.board.files import LEDGER, NAME, PART, Data, Statement, Submitter, write_checksums
+from intrabench.publishing.board.lines import refusals, stated_lines
 from intrabench.publishing.board.own_code import is_published
-from intrabench.publishing.board.rankable import refusals
-from intrabench.publishing.board.sample import LEAST, chosen
-from intrabench.publishing.board.statement import By, Data, Statement
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file
@@ -42,7 +39,7 @@ _UNSHARED = ("tracebacks", "arguments")
 """Entries of records that nobody else needs."""
 
 
-def submit(results: Path, folder: Path, by: By, sample: int = SAMPLE) -> tuple[Submission, list[str]]:
+def submit(results: Path, folder: Path, by: Submitter, sample: int = SAMPLE) -> tuple[Submission, list[str]]:
     """Make a submission from the sessions of a results folder that count in tables.
 
     sample: so many sessions have their turns in it, and their masks if they were kept, as far as these are small.
@@ -97,10 +94,10 @@ def _rows(results: Path) -> tuple[pl.DataFrame, list[str]]:
     return rows.sort(order), left_out
 
 
-def _fill(folder: Path, results: Path, rows: pl.DataFrame, by: By, sample: int) -> None:
+def _fill(folder: Path, results: Path, rows: pl.DataFrame, by: Submitter, sample: int) -> None:
     for name in ("rows", "turns", "runs", "masks"):
         (folder / name).mkdir()
-    sampled = chosen(rows, sample)
+    sampled = sampled_sessions(rows, sample)
     people = rows.filter(pl.col("prompter").str.starts_with("human:"))["session"].unique().to_list()
     given = read_turns(results, sorted({*sampled, *people})).with_columns(written_at=pl.lit(0, pl.Int64))
     write_parquet(rows, folder / "rows" / PART)
@@ -121,7 +118,7 @@ def _fill(folder: Path, results: Path, rows: pl.DataFrame, by: By, sample: int) 
         data=tuple(_data(results, row) for row in _datasets(rows)),
         sampled=tuple(sampled),
         masks=tuple(masks),
-        lines=stated(rows),
+        lines=stated_lines(rows),
     ).write(folder)
     write_checksums(folder)
 

@@ -17,11 +17,10 @@ import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import merit
-from intrabench.publishing.board.check_result import CheckResult
-from intrabench.publishing.board.copies import shared
+from intrabench.publishing.board.check import CheckResult
 from intrabench.publishing.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
 from intrabench.publishing.board.own_code import is_published, marks, trained_on
-from intrabench.publishing.board.submission import Submission
+from intrabench.publishing.board.submission import Submission, rows_of_several
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.results import labels
 from intrabench.statistics.aggregate import aggregate
@@ -34,11 +33,7 @@ from intrabench.target import WHOLE_CASE
 BUDGETS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000, 2000, 5000, 10_000)
 """Efforts at which scores are shown, in any unit, as far as a table goes."""
 
-UNITS = {
-    "interactions": "interactions",
-    "dof": "degrees of freedom",
-    "seconds_human": "seconds of the user",
-}
+UNITS = {"interactions": "interactions", "dof": "degrees of freedom", "seconds_human": "seconds of the user"}
 """Kinds of effort of a person, as `Steps` calls them, and their names; seconds of different machines do not compare."""
 
 RANKED, WITHHELD, INCOMPLETE, COPY = "ranked", "withheld", "incomplete", "copy"
@@ -160,7 +155,9 @@ def _table(rows: pl.DataFrame) -> Table:
     if table.curves is None and drawn and best(drawn) == "high":  # the first column is a summary of it
         table.curves = _curves(table, [steps(part, drawn) for part in by_submission], lines)
     _statuses(table)
-    for number, other in shared(rows, "line").select("line", "other").unique().sort("line", "other").iter_rows():
+    for number, other in (
+        rows_of_several(rows, "line").select("line", "other").unique().sort("line", "other").iter_rows()
+    ):
         table.lines[number].copies = (*table.lines[number].copies, other)
     return table
 

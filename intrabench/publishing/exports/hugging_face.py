@@ -20,8 +20,8 @@ from intrabench.files.names import file_name
 from intrabench.publishing.exports.evidence import Evidence, evidence_of, known, pairs, slug, written
 from intrabench.publishing.exports.scored import LINE, Result, Scored, scored_results
 from intrabench.results.model_label import model_label
-from intrabench.statistics.cut_short import cut_short
 from intrabench.statistics.measures import described
+from intrabench.statistics.notes import cut_short
 
 _BENCHMARK = re.compile(r"(?P<id>[\w.-]+/[\w.-]+?)(?:@(?P<revision>\w+))?/(?P<task_id>[\w.-]+)")
 SHAPE = "DATASET=ORG/NAME/TASK"

@@ -14,13 +14,13 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric
 from intrabench.protocols import PROTOCOLS
-from intrabench.reporting.numbers import leading, reporting
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.measures import measured, summary
 from intrabench.statistics.resample import DRAWS, intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics
+from intrabench.statistics.statistic import leading, with_numbers
 from intrabench.statistics.superpixels import prompted
 
 LINE = (*(name for name in IDENTITY if name != "prompter"), "dataset")
@@ -127,7 +127,7 @@ def _asked(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataFra
         return [(one.column, rows) for one in measured_metrics(rows)]
     if metric:
         return [(metric, rows)]
-    leads = {id: leading(reporting([id])) for id in rows["protocol"].unique().sort()}
+    leads = {id: leading(with_numbers([id])) for id in rows["protocol"].unique().sort()}
     return [
         (spec, rows.filter(pl.col("protocol").is_in([id for id, one in leads.items() if one == spec])))
         for spec in dict.fromkeys(leads.values())

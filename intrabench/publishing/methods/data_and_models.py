@@ -7,20 +7,18 @@ from typing import Any
 
 from intrabench.datasets.base import Dataset
 from intrabench.errors import several
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.fact import Missing
-from intrabench.publishing.methods.markup import count, listed, name, plain, sentence
-from intrabench.publishing.methods.provenance import Study
+from intrabench.publishing.methods.markup import Bibliography, count, listed, name, plain, sentence
+from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
 
 
-def data(of: Study, cites: Bibliography) -> str:
+def data(of: Provenance, cites: Bibliography) -> str:
     """Data sets with versions, modality, licences and numbers."""
     parts = [_dataset(of, one, cites) for one in of.counts.iter_rows(named=True)]
     return f"The models were evaluated on {count(len(parts), 'data set')}: {'; '.join(parts)}."
 
 
-def _dataset(of: Study, one: Mapping[str, Any], cites: Bibliography) -> str:
+def _dataset(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str:
     found = of.datasets.get(one["dataset"])
     card = found.card if isinstance(found, Dataset) else None
     cases = several(one["cases"], "case")
@@ -36,7 +34,7 @@ def _dataset(of: Study, one: Mapping[str, Any], cites: Bibliography) -> str:
     return f"{name(one['dataset'])} ({told}){cites.cite([card.citation])}"
 
 
-def selection(of: Study, cites: Bibliography) -> str:
+def selection(of: Provenance, cites: Bibliography) -> str:
     """Which cases and targets of the data sets were played."""
     given = {what: of.options(what) for what in ("cases", "targets")}
     said = [f"the {what} {listed([name(one) for one in words])}" for what, words in given.items() if words]
@@ -47,12 +45,12 @@ def selection(of: Study, cites: Bibliography) -> str:
     return "No cases or targets were left out by selection."
 
 
-def splits(of: Study, cites: Bibliography) -> str:
+def splits(of: Provenance, cites: Bibliography) -> str:
     """The split that cases belong to."""
     return Missing("results do not hold whether the cases are a training, validation or test split of their data set")
 
 
-def models(of: Study, cites: Bibliography) -> str:
+def models(of: Provenance, cites: Bibliography) -> str:
     """Models with versions, weights and licences."""
     found = of.models
     parts = [_model(of, one, cites) for one in found.iter_rows(named=True)]
@@ -60,7 +58,7 @@ def models(of: Study, cites: Bibliography) -> str:
     return f"{sentence(count(len(parts), 'model'))} {were}: {'; '.join(parts)}."
 
 
-def _model(of: Study, one: Mapping[str, Any], cites: Bibliography) -> str:
+def _model(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str:
     credit, weights = of.credits.get(one["model"]), one["weights"] or ""
     kinds = {
         "registered": "published weights",
@@ -78,7 +76,7 @@ def _model(of: Study, one: Mapping[str, Any], cites: Bibliography) -> str:
     return f"{name(one['model'])} ({about}{licence}){cited}"
 
 
-def contamination(of: Study, cites: Bibliography) -> str:
+def contamination(of: Provenance, cites: Bibliography) -> str:
     """Whether weights were trained on the data."""
     seen = of.rows.select("seen_in_training", labels.MODEL.alias("label"), "dataset").unique().sort("label", "dataset")
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}

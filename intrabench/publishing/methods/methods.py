@@ -9,16 +9,14 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.publishing.methods.checklist import Item, paragraphs
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.markup import Format, count, listed, name, write
+from intrabench.publishing.methods.markup import Bibliography, Format, count, listed, name, write
 from intrabench.publishing.methods.outcomes import measure
-from intrabench.publishing.methods.provenance import Study, study
+from intrabench.publishing.methods.provenance import Provenance, provenance
 from intrabench.reporting.figures import drawn_figures
 from intrabench.reporting.footnotes import Footnotes, few_patients
 from intrabench.reporting.formats import escaped, formatted
-from intrabench.reporting.numbers import averaged_otherwise
-from intrabench.reporting.table import layout_of
 from intrabench.statistics.measures import summary
+from intrabench.statistics.statistic import averaged_otherwise, statistic_of
 
 
 @dataclass(frozen=True)
@@ -84,28 +82,27 @@ def make_methods(folder: Path, *, metric: str = "", aggregation: str = "protocol
     Raises:
         IntraBenchError: there are no results of prompted models, or an option is unknown.
     """
-    layout = layout_of(metric or "dice", "", "dataset", None, aggregation, failed, empty)
-    found = study(folder, metric, layout.how, layout.policy)
+    found = provenance(folder, statistic_of(metric, aggregation, failed, empty))
     bibliography = Bibliography()
-    left_out = [*found.left_out, *averaged_otherwise(found.rows["protocol"], found.how)]
+    left_out = [*found.left_out, *averaged_otherwise(found.rows["protocol"], found.statistic.how)]
     said, items = paragraphs(found, bibliography)
     table, notes = _table(found)
-    figures = [f"{one}.png" for one in drawn_figures(found.rows, found.lines, found.how, found.policy)]
+    figures = [f"{one}.png" for one in drawn_figures(found)]
     return Methods(said, _caption(found), table, notes, items, figures, bibliography, left_out)
 
 
-def _caption(of: Study) -> str:
+def _caption(of: Provenance) -> str:
     sets = of.counts.height
     over = "on the data set" if sets == 1 else f"on average over {count(sets, 'data set')}"
     ends = "after the first prompts (initial) and after the last correction (final)" if of.corrections else "(final)"
-    ends = ends if summary(of.metric) is None else "(value)"
+    ends = ends if summary(of.statistic.metric) is None else "(value)"
     return (
-        f"Mean {measure(of.metric)} {over} {ends}, with intervals of 95 % over patients, and the means over sessions "
-        "of interactions, estimated seconds of the user and seconds of the machine."
+        f"Mean {measure(of.statistic.metric)} {over} {ends}, with intervals of 95 % over patients, and the means over "
+        "sessions of interactions, estimated seconds of the user and seconds of the machine."
     )
 
 
-def _table(of: Study) -> tuple[pl.DataFrame, Footnotes]:
+def _table(of: Provenance) -> tuple[pl.DataFrame, Footnotes]:
     """First and last values as texts, and marks at those of few patients."""
     found = of.results
     columns = {
@@ -116,7 +113,7 @@ def _table(of: Study) -> tuple[pl.DataFrame, Footnotes]:
     }
     if of.corrections and "first" in found.columns:
         columns["initial"] = _with_interval("first")
-    heading = "final" if summary(of.metric) is None else "value"
+    heading = "final" if summary(of.statistic.metric) is None else "value"
     columns[heading] = _with_interval("last")
     cost = {"interactions": "interactions", "seconds": "human s", "machine_s": "machine s"}
     columns |= {heading: pl.col(column) for column, heading in cost.items()}

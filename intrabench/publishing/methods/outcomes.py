@@ -9,26 +9,34 @@ import polars as pl
 
 from intrabench.effort import SECONDS, TABLES, table
 from intrabench.errors import several
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.fact import Missing
-from intrabench.publishing.methods.markup import count, listed, name, plain
-from intrabench.publishing.methods.provenance import Study
-from intrabench.publishing.methods.publications import BCA, CLAIMS, EXTREME, RCLICKS, of_metrics
+from intrabench.publishing.methods.markup import (
+    BCA,
+    CLAIMS,
+    EXTREME,
+    RCLICKS,
+    Bibliography,
+    count,
+    listed,
+    name,
+    of_metrics,
+    plain,
+)
+from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import FAILED, NO_DATA
-from intrabench.statistics.adapted import INAPPLICABLE, adapted, shares
+from intrabench.statistics.aggregate import USUAL
 from intrabench.statistics.bca import LEVEL
-from intrabench.statistics.claims import ENOUGH
-from intrabench.statistics.cut_short import CUT_SHORT, cut_short
 from intrabench.statistics.measures import summary
+from intrabench.statistics.notes import CUT_SHORT, INAPPLICABLE, adapted, shares
 from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import metric, without_data
+from intrabench.statistics.significance import ENOUGH
 
 
-def interactions(of: Study, cites: Bibliography) -> str:
+def interactions(of: Provenance, cites: Bibliography) -> str:
     """How many interactions there were."""
-    usual = of.scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    usual = of.scored.filter(USUAL)
     if usual.is_empty():
         return Missing("no session was played to its end")
     interactions, rounds = usual.select(pl.col("interactions", "round").mean()).row(0)
@@ -40,7 +48,7 @@ def interactions(of: Study, cites: Bibliography) -> str:
     )
 
 
-def human_time(of: Study, cites: Bibliography) -> str:
+def human_time(of: Provenance, cites: Bibliography) -> str:
     """Seconds of the user and where they come from."""
     tables = of.rows["effort"].fill_null(SECONDS).unique().sort().to_list()
     shipped = [one for one in tables if one in TABLES]
@@ -53,7 +61,7 @@ def human_time(of: Study, cites: Bibliography) -> str:
     return f"The time of the user was not measured but estimated from the actions, {'; '.join(said)}."
 
 
-def machine_time(of: Study, cites: Bibliography) -> str:
+def machine_time(of: Provenance, cites: Bibliography) -> str:
     """Latency, device and batch size."""
     answered = of.rows.filter(~pl.col("status").is_in([*FAILED, NO_DATA, "not_applicable"]))
     times = answered.with_columns(
@@ -83,13 +91,13 @@ def _hardware(given: Mapping[str, Any]) -> str:
     return listed(parts)
 
 
-def failures(of: Study, cites: Bibliography) -> str:
+def failures(of: Provenance, cites: Bibliography) -> str:
     """Sessions that failed, gave nothing, or could not be played."""
     empty = of.scored.filter(pl.col("status") == "empty").height
     failed, refused = (int(of.scored[name].sum()) for name in ("failed", "not_applicable"))
     said = (
         f"Of {several(of.scored.height, 'session')}, {failed or 'none'} failed and {empty or 'none'} ended with an "
-        f"empty answer ({of.policy.describe()})."
+        f"empty answer ({of.statistic.policy.describe()})."
     )
     if refused:
         said += f" In {count(refused, 'session')}, the model could not take the prompts; these enter no mean."
@@ -98,35 +106,34 @@ def failures(of: Study, cites: Bibliography) -> str:
     return said
 
 
-def adaptation(of: Study, cites: Bibliography) -> str:
+def adaptation(of: Provenance, cites: Bibliography) -> str:
     """Prompts that were converted."""
     told = adapted(of.rows, ["line"])
     told = told.filter(~pl.col("note").str.starts_with(INAPPLICABLE))
     if told.is_empty():
         none = of.scored["not_applicable"].all()
         return Missing("no model could take the prompts") if none else "The models got all prompts as they were given."
-    names = dict(of.lines.select("line", "name").iter_rows())
     said = [
-        f"{name(names[one['line']])}: {name(one['note'])} in {shares([one['sessions'] / one['of']])}"
+        f"{name(of.names[one['line']])}: {name(one['note'])} in {shares([one['sessions'] / one['of']])}"
         for one in told.iter_rows(named=True)
     ]
     return f"Prompts that a model does not take were converted, at the same effort: {'; '.join(said)}."
 
 
-def scores_of(of: Study, cites: Bibliography) -> str:
+def scores_of(of: Provenance, cites: Bibliography) -> str:
     """What is measured, and how it is averaged."""
-    cited = cites.cite(of_metrics([of.metric, *metric_columns(of.rows)]))
-    others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != of.metric]
+    cited = cites.cite(of_metrics([of.statistic.metric, *metric_columns(of.rows)]))
+    others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != of.statistic.metric]
     also = f" The rows also hold {listed([name(one) for one in others])}{cited}." if others else ""
     return (
-        f"Scores are {measure(of.metric)}. An average is the {of.how.description}, then over data sets."
-        f"{_cut_short(of)}{also}"
+        f"Scores are {measure(of.statistic.metric)}. An average is the {of.statistic.how.description}, then over data "
+        f"sets.{_cut_short(of)}{also}"
     )
 
 
-def _cut_short(of: Study) -> str:
+def _cut_short(of: Provenance) -> str:
     """That numbers of clicks are bounds, where sessions ended before the clicks that they are of."""
-    found = cut_short(of.rows, [], of.metric, None, of.policy)
+    found = of.statistic.cut_short(of.rows, [])
     return "".join(
         f" In {one['sessions']} of {several(one['of'], 'session')}, {plain(one['note'].removeprefix(CUT_SHORT))}."
         for one in found.iter_rows(named=True)
@@ -142,7 +149,7 @@ def measure(spec: str) -> str:
     return head if head.lower() == spec else f"{head} ({name(spec)})"
 
 
-def statistics(of: Study, cites: Bibliography) -> str:
+def statistics(of: Provenance, cites: Bibliography) -> str:
     """Intervals, claims, and what is said of few patients."""
     few = of.results.filter(pl.col("fewest") < ENOUGH).height
     wide = cites.cite(BCA)
@@ -160,7 +167,7 @@ def statistics(of: Study, cites: Bibliography) -> str:
     return said + (f" Averages with fewer than {ENOUGH} patients are marked." if few else "")
 
 
-def software(of: Study, cites: Bibliography) -> str:
+def software(of: Provenance, cites: Bibliography) -> str:
     """Versions of the software."""
     shown = ("python", "torch", "numpy", "scipy", "SimpleITK", "polars")
     found = dict.fromkeys(

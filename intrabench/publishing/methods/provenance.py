@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.numbers import chosen
+from intrabench.publishing.methods.markup import Bibliography
 from intrabench.reporting.page.credits import Credit, of_models
-from intrabench.reporting.page.lines import with_lines
 from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.results.private import Private, without_paths
-from intrabench.results.runs import read_records
-from intrabench.statistics.aggregate import Aggregation, fewest_patients
-from intrabench.statistics.measures import measured, summary
+from intrabench.statistics.aggregate import fewest_patients, totals
+from intrabench.statistics.evaluation import Evaluation, with_lines
+from intrabench.statistics.measures import summary
 from intrabench.statistics.resample import AVERAGE, intervals
-from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.scores import last_round
 from intrabench.statistics.soundness import check_data, some_rows
+from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
 from intrabench.target import WHOLE_CASE
 
 
 @dataclass(frozen=True)
-class Study:
-    """rows: those that count, with ``line``; lines: `lines_of`. datasets: by spec, or why one is not available."""
-
-    rows: pl.DataFrame
-    lines: pl.DataFrame
-    metric: str
-    how: Aggregation
-    policy: FailurePolicy
-    records: Sequence[Mapping[str, Any]]
-    datasets: Mapping[str, Dataset | str]
-    left_out: Sequence[str]
-
-    @cached_property
-    def scored(self) -> pl.DataFrame:
-        """The last state of each session, as `scores`."""
-        return measured(self.rows, self.metric, None, self.policy)
+class Provenance(Evaluation):
+    """An evaluation with all that a paper says of it."""
 
     @cached_property
     def credits(self) -> dict[str, Credit]:
@@ -55,7 +39,7 @@ class Study:
     @cached_property
     def corrections(self) -> int:
         """The largest number of corrections that any session had."""
-        return int(self.rows["round"].max() or 0)  # type: ignore[arg-type]
+        return last_round(self.rows)
 
     @cached_property
     def models(self) -> pl.DataFrame:
@@ -94,35 +78,33 @@ class Study:
         `first`, `last` and their intervals ``first_low`` ...; `interactions`, `seconds` and `machine_s` of a session;
         `patients` and `fewest`. Lines without an average over all data sets have no values.
         """
-        usual = self.scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
-        cost = usual.group_by("line").agg(
-            pl.col("interactions").mean(), pl.col("seconds_human").mean().alias("seconds"), pl.col("machine_s").mean()
-        )
+        cost = totals(self.scored, ["line"], ("interactions", "seconds_human", "machine_s"))
+        cost = cost.select("line", "interactions", "machine_s", seconds="seconds_human")
         found = self.lines.select("line", "shown", "label", "notes", "name").join(cost, on="line", how="left")
         ends = {"last": self.scored}
-        if summary(self.metric) is None:
-            ends["first"] = measured(self.rows, self.metric, 0, self.policy)
+        if summary(self.statistic.metric) is None:
+            ends["first"] = replace(self.statistic, round=0).measured(self.rows)
         for name, scored in ends.items():
             table = self._average(scored)
             columns = [pl.col("value").alias(name), pl.col("low", "high").name.prefix(f"{name}_")]
             counts = ["patients"] if name == "last" else []
             found = found.join(table.select("line", *columns, *counts), on="line", how="left")
-        fewest = fewest_patients(self.scored, ["line"], self.how).group_by("line").agg(pl.col("fewest").min())
+        fewest = fewest_patients(self.scored, ["line"], self.statistic.how).group_by("line").agg(pl.col("fewest").min())
         return found.join(fewest, on="line", how="left").sort("line")
 
     def _average(self, scored: pl.DataFrame) -> pl.DataFrame:
-        return intervals(scored, ["line"], self.how).filter(pl.col("dataset") == AVERAGE)
+        return intervals(scored, ["line"], self.statistic.how).filter(pl.col("dataset") == AVERAGE)
 
 
-def study(folder: Path, metric: str, how: Aggregation, policy: FailurePolicy) -> Study:
+def provenance(folder: Path, statistic: Statistic) -> Provenance:
     """Read a results folder; in a paper, specs have no paths and hosts, and raters are numbered, as in exports.
 
-    metric: empty is what leads in the protocols of its rows, averaged as they do, if they agree; else dice.
+    statistic: without a metric, that which leads in the protocols of the rows, averaged as they do, if they agree.
 
     Raises:
         IntraBenchError: it has no results of prompted models, or none was scored by the metric.
     """
-    stored = prompted(some_rows(folder), metric or "dice")
+    stored = prompted(some_rows(folder), statistic.metric or "dice")
     private = Private(stored)
     rows, left_out = current(stored)
     if rows.is_empty():
@@ -132,6 +114,13 @@ def study(folder: Path, metric: str, how: Aggregation, policy: FailurePolicy) ->
         private.text(name): without_paths(found.replace(name, private.text(name))) if isinstance(found, str) else found
         for name, found in datasets_of(folder, rows).items()
     }
-    numbered, lines = with_lines(private.specs(rows))
-    metric, how = chosen(rows["protocol"], metric, how)
-    return Study(numbered, lines, metric, how, policy, read_records(folder), datasets, left_out)
+    numbered = with_lines(private.specs(rows))
+    return Provenance(folder, *numbered, statistic.of_protocols(rows["protocol"]), datasets, left_out)
+
+
+class Missing(str):
+    """Why a fact is not known."""
+
+
+Fact = Callable[[Provenance, Bibliography], str]
+"""Says something of results, and cites what is behind it."""

@@ -7,10 +7,8 @@ import re
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS, stopping
-from intrabench.publishing.methods.citations import Bibliography
-from intrabench.publishing.methods.markup import count, listed, name, plain
-from intrabench.publishing.methods.provenance import Study
-from intrabench.publishing.methods.publications import INTRABENCH, of_prompters
+from intrabench.publishing.methods.markup import INTRABENCH, Bibliography, count, listed, name, of_prompters, plain
+from intrabench.publishing.methods.provenance import Provenance
 from intrabench.registry import registry
 from intrabench.specs.specs import split
 
@@ -18,7 +16,7 @@ PEOPLE = ("human", "recorded")
 """Prompters that give what people gave."""
 
 
-def prompting(of: Study, cites: Bibliography) -> str:
+def prompting(of: Provenance, cites: Bibliography) -> str:
     """Who prompts, by which protocol."""
     given_by_people = {spec.partition(":")[0] in PEOPLE for spec in specs(of)}
     who = {1: "People", 2: "People and simulated users"}[len(given_by_people)] if True in given_by_people else ""
@@ -34,7 +32,7 @@ def prompting(of: Study, cites: Bibliography) -> str:
     )
 
 
-def prompters(of: Study, cites: Bibliography) -> str:
+def prompters(of: Provenance, cites: Bibliography) -> str:
     """What the first prompts are; a class that corrects may give them, too."""
     parts = [split(spec) for spec in specs(of)]
     first = dict.fromkeys(
@@ -43,7 +41,7 @@ def prompters(of: Study, cites: Bibliography) -> str:
     return f"The first prompts were those of {listed([_described(one, cites) for one in first])}."
 
 
-def corrections(of: Study, cites: Bibliography) -> str:
+def corrections(of: Provenance, cites: Bibliography) -> str:
     """What corrects the answers, and how often."""
     allowed = max([of.corrections, *(int(one.get("rounds", 0)) for one in of.records)])
     by = {spec: _correcting(spec, alone=allowed > 0) for spec in specs(of)}
@@ -64,7 +62,7 @@ def _correcting(spec: str, *, alone: bool) -> list[str]:
     return found or ([first] if alone and _kind(first) == "refinement" else [])
 
 
-def stop(of: Study, cites: Bibliography) -> str:
+def stop(of: Provenance, cites: Bibliography) -> str:
     """The rule that ends a session early, and its budget."""
     rules = of.rows["stop"].fill_null("").unique().sort(descending=True).to_list()
     return " ".join(_stop(rule, alone=len(rules) == 1) for rule in rules)
@@ -97,7 +95,7 @@ def _stop(rule: str, *, alone: bool) -> str:
     return f"{where} {ends}; its last answer then stands for all later rounds. {spent}"
 
 
-def hand(of: Study, cites: Bibliography) -> str:
+def hand(of: Provenance, cites: Bibliography) -> str:
     """Errors of the user's hand."""
     errors = dict.fromkeys(part for spec in specs(of) for part in split(spec)[1:] if _kind(part) == "modifier")
     if not errors:
@@ -105,14 +103,14 @@ def hand(of: Study, cites: Bibliography) -> str:
     return f"Errors of the hand were simulated by {listed([name(one) for one in errors])}."
 
 
-def seeds(of: Study, cites: Bibliography) -> str:
+def seeds(of: Provenance, cites: Bibliography) -> str:
     """The random seeds."""
     found = of.rows["seed"].unique().sort().to_list()
     shown = listed([str(seed) for seed in found]) if len(found) <= 5 else f"{found[0]} to {found[-1]}"
     return f"Each target was played with {count(len(found), 'random seed')} ({shown})."
 
 
-def specs(of: Study) -> list[str]:
+def specs(of: Provenance) -> list[str]:
     """The prompters of all rows, as specs."""
     return of.rows["prompter"].unique().sort().to_list()
 

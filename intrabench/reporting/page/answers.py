@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import merit
+from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page import narrative
-from intrabench.reporting.page.chosen import spread
-from intrabench.reporting.page.evidence import Given
-from intrabench.reporting.page.notes_at import notes_after, notes_at
-from intrabench.reporting.page.sentences import Sentence, chance
+from intrabench.reporting.page.narrative import BudgetResults, Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
+from intrabench.reporting.page.strata import Spot, weak_spots
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.reporting.page.weaknesses import Spot, weak_spots
-from intrabench.statistics.budgets import Budget, front
-from intrabench.statistics.standings import Standing, standings
+from intrabench.reporting.page.viewer import spread
+from intrabench.statistics.budgets import Budget, Standing, front, standings, within
+from intrabench.statistics.notes import adapted
 from intrabench.statistics.steps import Steps
 
 STOPS = {
@@ -49,54 +48,54 @@ def budgets_of(played: Steps) -> dict[str, list[Budget]]:
     }
 
 
-def answers(given: Given, curves: Mapping[str, Any]) -> dict[str, Any]:
+def answers(results: BudgetResults, curves: Mapping[str, Any]) -> dict[str, Any]:
     """The sentences of every budget by effort, notes on all, and the plain data behind the table and the pictures.
 
     curves: `curve_data`, whose points the front consists of.
     """
-    best, compared = given.lead.rounds.best, given.compared
-    order = standings(given.found, best, compared)
+    best, compared = results.lead.scale.best, results.compared
+    order = standings(results.reached, best, compared)
     firsts = {budget: ranked[0] for budget, ranked in order.items()}
-    winners = given.found.sessions.filter(pl.col("state").is_in({one.place.state for one in firsts.values()}))
-    spots = weak_spots(winners, given.modalities, best)
-    units = [_unit(given, against, order, spots, curves) for against in given.budgets]
+    winners = results.reached.sessions.filter(pl.col("state").is_in({one.place.state for one in firsts.values()}))
+    spots = weak_spots(winners, results.modalities, best)
+    units = [_unit(results, against, order, spots, curves) for against in results.budgets]
     shown = {row["state"] for unit in units for stop in unit["stops"] for row in stop["rows"]}
     return {
         "units": units,
-        "notes": narrative.not_compared(given, compared),
+        "notes": narrative.not_compared(results, compared),
         "board": {
-            "title": narrative.title(given.lead),
-            "unit": narrative.unit(given.lead),
+            "title": results.lead.scale_title,
+            "unit": results.lead.unit,
             "best": best,
-            "bounded": given.lead.bounded,
+            "bounded": results.lead.bounded,
             "compared": sorted(compared),
-            "lines": [_line(given, line) for line in given.names.lines["line"].sort()],
-            "boxes": _boxes(given.found.sessions, shown, compared),
+            "lines": [_line(results, line) for line in results.names.lines["line"].sort()],
+            "boxes": _boxes(results.reached.sessions, shown, compared),
             "units": [_scripted(unit) for unit in units],
         },
     }
 
 
 def _unit(
-    given: Given,
+    results: BudgetResults,
     against: str,
     order: Mapping[Budget, Sequence[Standing]],
     spots: Mapping[int, Sequence[Spot]],
     curves: Mapping[str, Any],
 ) -> dict[str, Any]:
     """What is said of one effort: at each of its budgets, and of the front."""
-    stops = [_stop(given, budget, order.get(budget, ()), spots) for budget in given.budgets[against]]
-    on = _front(given, against, curves)
+    stops = [_stop(results, budget, order.get(budget, ()), spots) for budget in results.budgets[against]]
+    on = _front(results, against, curves)
     points = [curves["points"][on[place]] for place in spread(len(on), FRONT)]
-    marks, notes = notes_after(given.rows, [(line, after) for _, line, after, *_ in points], given.lead.rounds.column)
+    marks, notes = notes_after(results.rows, [(line, after) for _, line, after, *_ in points], results.lead.column)
     return {
         "key": against,
         "name": EFFORT[against],
         "stops": stops,
-        "start": _start(given, against),
+        "start": _start(results, against),
         "front": on,
         "front_says": [
-            narrative.of_front(given.noted({point[1]: mark}), against, point)
+            narrative.of_front(results.noted({point[1]: mark}), against, point)
             for point, mark in zip(points, marks, strict=True)
         ],
         "front_more": len(on) - len(points),
@@ -105,27 +104,27 @@ def _unit(
 
 
 def _stop(
-    given: Given, budget: Budget, ranked: Sequence[Standing], spots: Mapping[int, Sequence[Spot]]
+    results: BudgetResults, budget: Budget, ranked: Sequence[Standing], spots: Mapping[int, Sequence[Spot]]
 ) -> dict[str, Any]:
     inside = {one.line for one in ranked}
-    costs = given.found.cheapest[budget.against]
+    costs = results.reached.cheapest[budget.against]
     outside = sorted(
-        (cost, line) for line, cost in costs.items() if line in given.compared - inside and cost > budget.limit
+        (cost, line) for line, cost in costs.items() if line in results.compared - inside and cost > budget.limit
     )
-    inside_too = given.compared & set(given.found.places.get(budget, ()))  # of which one may lack a data set
-    marks, notes = notes_at(given.rows, budget, inside_too, given.lead.rounds.column)
-    given = given.noted(marks)
+    inside_too = results.compared & set(results.reached.places.get(budget, ()))  # of which one may lack a data set
+    marks, notes = notes_at(results.rows, budget, inside_too, results.lead.column)
+    results = results.noted(marks)
     sentences: list[tuple[str, Sentence]] = []
     if ranked:
         first = ranked[0]
         sentences = [
-            ("", narrative.best(given, budget, ranked)),
+            ("", narrative.best(results, budget, ranked)),
             ("", narrative.flattered(ranked)),
-            ("", narrative.of_datasets(given, budget, first)),
-            ("Where it fails", narrative.weak(given, spots.get(first.place.state, ()))),
-            ("How long it takes", speed_sentence(given.speed, given.names, first.line)),
+            ("", narrative.of_datasets(results, budget, first)),
+            ("Where it fails", narrative.weak(results, spots.get(first.place.state, ()))),
+            ("How long it takes", speed_sentence(results.speed, results.names, first.line)),
         ]
-    sentences.append(("", narrative.too_dear(given, budget, outside, bool(ranked))))
+    sentences.append(("", narrative.too_dear(results, budget, outside, bool(ranked))))
     return {
         "label": narrative.limit(budget),
         "sentences": [(heading, one) for heading, one in sentences if one],
@@ -136,17 +135,17 @@ def _stop(
     }
 
 
-def _start(given: Given, against: str) -> int:
+def _start(results: BudgetResults, against: str) -> int:
     """The budget that is shown first: the least that suffices most lines, on average, for all their rounds."""
-    ends = given.found.places.get(Budget(against, np.inf), {})
-    spent = sorted(one.spent for line, one in ends.items() if line in given.compared and one.spent is not None)
+    ends = results.reached.places.get(Budget(against, np.inf), {})
+    spent = sorted(one.spent for line, one in ends.items() if line in results.compared and one.spent is not None)
     most = spent[len(spent) // 2] if spent else 0
-    return next(at for at, budget in enumerate(given.budgets[against]) if budget.limit >= most)
+    return next(at for at, budget in enumerate(results.budgets[against]) if budget.limit >= most)
 
 
-def _front(given: Given, against: str, curves: Mapping[str, Any]) -> list[int]:
+def _front(results: BudgetResults, against: str, curves: Mapping[str, Any]) -> list[int]:
     """The numbers of the points of the curves (a line after a round) on the front of an effort, the cheapest first."""
-    spent, compared, best = 6 + [*EFFORT].index(against), given.compared, given.lead.rounds.best
+    spent, compared, best = 6 + [*EFFORT].index(against), results.compared, results.lead.scale.best
     points = [
         (at, point[spent], merit(point[3], best))
         for at, point in enumerate(curves["points"])
@@ -177,10 +176,10 @@ def _scripted(unit: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": unit["name"], "start": unit["start"], "front": unit["front"], "stops": stops}
 
 
-def _line(given: Given, line: int) -> dict[str, Any]:
-    row = given.names.lines.filter(pl.col("line") == line).row(0, named=True)
+def _line(results: BudgetResults, line: int) -> dict[str, Any]:
+    row = results.names.lines.filter(pl.col("line") == line).row(0, named=True)
     whose = {"model": row["label"], "prompter": row["shown"], "which": row["notes"]}
-    return whose | {"seen": line in given.names.seen}
+    return whose | {"seen": line in results.names.seen}
 
 
 def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict[str, list[list[float | None]]]:
@@ -199,3 +198,37 @@ def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict
 def _short(value: float | None) -> float | None:
     """A number with seven digits; what is not finite is none, for JSON has no name for it."""
     return float(f"{value:.7g}") if value is not None and np.isfinite(value) else None
+
+
+Marks = Mapping[int, str]
+"""Letters of footnotes by line."""
+
+
+def notes_at(
+    rows: pl.DataFrame, budget: Budget, lines: Collection[int], column: str
+) -> tuple[Marks, Mapping[str, str]]:
+    """The marks of these lines at a budget, and the texts of the marks.
+
+    rows: of all sessions, with `line`. column: of the metric, as for `adapted`.
+    """
+    allowed = within(rows.filter(pl.col("line").is_in(list(lines))), budget)
+    frame = pl.DataFrame({"line": sorted(lines)}, schema={"line": rows.schema["line"]})
+    found = footnotes(frame, [Place(adapted(allowed, ["line"], column=column), ["line"], ["answer"])])
+    return dict(zip(frame["line"], _marks(found, frame), strict=True)), found.texts
+
+
+def notes_after(
+    rows: pl.DataFrame, points: Sequence[tuple[int, int]], column: str
+) -> tuple[list[str], Mapping[str, str]]:
+    """The mark of each point, a line after a round, and the texts of the marks; else as `notes_at`."""
+    frame = pl.DataFrame(points, schema={"line": rows.schema["line"], "after": pl.Int64}, orient="row")
+    told = [
+        adapted(rows.filter(line=line), ["line"], after, column).with_columns(after=pl.lit(after, pl.Int64))
+        for line, after in points
+    ]
+    found = footnotes(frame, [Place(pl.concat(told), ["line", "after"], ["answer"])] if told else [])
+    return _marks(found, frame), found.texts
+
+
+def _marks(found: Footnotes, frame: pl.DataFrame) -> list[str]:
+    return list(found.marks.get("answer", [""] * frame.height))

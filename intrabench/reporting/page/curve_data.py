@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.statistics.aggregate import Aggregation
+from intrabench.statistics.aggregate import USUAL, Aggregation
 from intrabench.statistics.budgets import AtBudgets, Budget, at_budgets
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.steps import EFFORTS, Steps
@@ -69,7 +69,7 @@ def _after_rounds(played: Steps, lines: pl.DataFrame) -> Iterator[tuple[int, pl.
 
 def _spent(scored: pl.DataFrame) -> pl.DataFrame:
     """Mean effort per line and data set, and over all sessions of a line, as in tables."""
-    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
+    usual = scored.filter(USUAL)
     means = [pl.col(name).mean() for name in EFFORT]
     average = usual.group_by("line", pl.lit(AVERAGE).alias("dataset")).agg(means)
     return pl.concat([usual.group_by("line", "dataset").agg(means), average])

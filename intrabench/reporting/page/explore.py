@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.reporting.page.leading_score import Lead
+from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.table import Layout, cells
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.resample import AVERAGE
@@ -21,7 +21,7 @@ MOST = 1_000_000
 """Maximum number of values of a table; one with more is left out, and the page says so."""
 
 
-def explored(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: Lead) -> dict[str, Any]:
+def explored(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> dict[str, Any]:
     """The tables as the page needs them: `text` is compressed, `left_out` says which have too many values.
 
     A row is a label of a data set, a case or a target; a value is the mean of a line over the targets of a label (as
@@ -29,7 +29,7 @@ def explored(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation, lead: 
     """
     levels, left_out = [], []
     for name, keys, table in (
-        ("label", ["label", "dataset"], _labels(scored, how)),
+        ("label", ["label", "dataset"], _labels(scored, lead.how)),
         ("case", ["case", "dataset"], _cases(scored)),
         ("target", ["case", "target", "label", "dataset"], _targets(scored)),
     ):

@@ -2,85 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-import polars as pl
-
 from intrabench.metrics.base import Best, Metric
-from intrabench.protocols import PROTOCOLS
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.measures import best, described, scored_by, summary
 from intrabench.statistics.scores import Scale, metric
+from intrabench.statistics.statistic import Statistic, averages, with_numbers
 
 
 @dataclass(frozen=True)
-class Lead:
-    """The score that leads. spec: of a metric or a summary. title: its heading. rounds: the metric of single rounds."""
+class LeadingScore(Statistic):
+    """The score that leads. title: its heading."""
 
-    spec: str
-    title: str
-    rounds: Scale
+    title: str = "Dice"
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The metric of single rounds."""
+        return metric(scored_by(self.metric))
+
+    @property
+    def unit(self) -> str:
+        """The unit of the score of a round; empty if it has none."""
+        return self.scale.unit if isinstance(self.scale, Metric) else "s"
+
+    @property
+    def scale_title(self) -> str:
+        """The heading of the score of a round, without its unit."""
+        return self.scale.head.removesuffix(f", {self.unit}")
 
     @cached_property
     def best(self) -> Best:
         """Which of its values are best."""
-        return best(self.spec)
+        return best(self.metric)
 
     @property
     def is_summary(self) -> bool:
         """Whether it is a summary of all rounds of a session, and no score of a single one."""
-        return summary(self.spec) is not None
+        return summary(self.metric) is not None
 
     @property
     def description(self) -> str:
         """What it is, and which values are best."""
         words = "high values are best" if self.best == "high" else f"{self.best} values are best"
-        return f"{described(self.spec)}; {words}"
+        return f"{described(self.metric)}; {words}"
 
     @cached_property
     def digits(self) -> int:
         """Decimals of its values in tables."""
-        return digits_of(self.spec)
+        return digits_of(self.metric)
 
     @property
     def bounded(self) -> bool:
         """Whether single rounds are scored from 0 to 1, so that there is an area and a number of clicks of them."""
-        return self.rounds.best == "high" and self.rounds.worst == 0 and not getattr(self.rounds, "unit", "")
+        return self.scale.best == "high" and self.scale.worst == 0 and not getattr(self.scale, "unit", "")
 
     @property
     def bounded_title(self) -> str:
         """The heading of what areas and numbers of clicks are counted in: of single rounds, or Dice."""
-        return self.rounds.head if self.bounded else "Dice"
+        return self.scale.head if self.bounded else "Dice"
 
 
-def lead_of(rows: pl.DataFrame, asked: str = "") -> Lead:
-    """The lead that is asked for, or what the protocol of the rows reports first; of several protocols Dice.
+def leading_score(protocols: Iterable[str], asked: Statistic) -> LeadingScore:
+    """The score that is asked for, or what the protocol of rows reports first, averaged as it does; of several Dice.
 
     Raises:
         IntraBenchError: there is no such metric.
     """
-    own = own_numbers(_protocols(rows))
-    title, spec = next(((head, spec) for head, spec in own if spec == asked or not asked), ("", asked or "dice"))
-    rounds = metric(scored_by(spec))
-    return Lead(spec, title or (spec if summary(spec) else rounds.head), rounds)
-
-
-def averaging(rows: pl.DataFrame, name: str) -> Aggregation | None:
-    """How the protocol of the rows averages what it reports, where the aggregation `protocol` is asked for."""
-    protocols = _protocols(rows)
-    if name != "protocol" or not own_numbers(protocols):
-        return None
-    return AGGREGATIONS[PROTOCOLS[protocols[0]].averages]
-
-
-def own_numbers(protocols: Sequence[str]) -> Sequence[tuple[str, str]]:
-    """What the only protocol reports, by heading; nothing of several."""
-    if len(protocols) != 1:
-        return ()
-    preset = PROTOCOLS.get(protocols[0])
-    return preset.numbers if preset else ()
+    ids = sorted(set(protocols))
+    presets = with_numbers(ids) if len(ids) == 1 else []
+    numbers = [pair for one in presets for pair in one.numbers if asked.metric in ("", pair[1])]
+    title, spec = numbers[0] if numbers else ("", asked.metric or "dice")
+    head = title or (spec if summary(spec) else metric(spec).head)
+    return LeadingScore(spec, asked.round, averages(presets, asked.how), asked.policy, head)
 
 
 def digits_of(spec: str) -> int:
@@ -89,7 +85,3 @@ def digits_of(spec: str) -> int:
     scale = None if found else metric(spec)
     coarse = spec.partition(":")[0] == "noc" or (isinstance(scale, Metric) and scale.unit)
     return 1 if coarse or getattr(scale, "name", "") == "seconds" else 3
-
-
-def _protocols(rows: pl.DataFrame) -> list[str]:
-    return rows["protocol"].unique().drop_nulls().sort().to_list()

@@ -1,19 +1,27 @@
-"""The report's lists of pairs of lines, failures and runs."""
+"""The report's lists of pairs of lines, of claims that the best model is better, of failures and runs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
 
+from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
-from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
-from intrabench.reporting.page.leading_score import Lead
-from intrabench.reporting.page.sentences import chance
+from intrabench.reporting.comparison import probability
+from intrabench.reporting.footnotes import FEW_MARK, FEW_NOTE
+from intrabench.reporting.page.grid import Cell, Grid, digits_of, interval_text, number, word
+from intrabench.reporting.page.leading_score import LeadingScore
+from intrabench.reporting.page.narrative import chance
 from intrabench.results.statuses import UNDONE
+from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.budgets import Gain, gains
-from intrabench.statistics.resample import Drawn
+from intrabench.statistics.resample import AVERAGE, FEW, Drawn, with_average
+from intrabench.statistics.scores import UNIT
+from intrabench.statistics.significance import ENOUGH, differences
+from intrabench.statistics.soundness import check_mixable
 
 PAIRS = 200
 """So many pairs are listed."""
@@ -28,7 +36,7 @@ def pair_gains(drawn: Drawn, pairs: pl.DataFrame, best: Best) -> list[Gain]:
 
 
 def pair_grid(
-    pairs: pl.DataFrame, apart: Sequence[Gain], lines: pl.DataFrame, seen: Set[int], lead: Lead
+    pairs: pl.DataFrame, apart: Sequence[Gain], lines: pl.DataFrame, seen: Set[int], lead: LeadingScore
 ) -> tuple[Grid, int]:
     """The differences and tests of pairs of lines, the smallest p first, and the number of pairs left out.
 
@@ -81,3 +89,75 @@ def run_grid(records: Sequence[Mapping[str, Any]]) -> Grid:
 
 def _several(names: Sequence[str], most: int = 3) -> str:
     return "; ".join(names[:most]) + (f"; and {len(names) - most} more" if len(names) > most else "")
+
+
+CAPTION = (
+    "Claims: within each prompter, the model with the best mean is better than each other one. Difference: by how much "
+    "its mean {title} is better, on the targets and seeds that both have, and below it the 95 % interval (t, over "
+    "patients). Probability: that the claim is false (Claims Reloaded, arXiv 2505.04720). With fewer than "
+    f"{FEW} patients of a data set there is neither."
+)
+HEADS = ("The best", "Is better than", "Data sets", "Patients", "Difference", "Probability that this is false")
+
+
+def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> dict[str, Any]:
+    """What the page shows: the table `claims`, None if nothing can be claimed, and `claims_caption`.
+
+    scored: `scores` or `measured` of the score that leads, with the column ``line``. The best model of a prompter is
+    that with the best mean over all data sets. Nothing can be claimed of fewer than two models with a prompter, of too
+    few patients, and of protocols with different definitions.
+    """
+    with suppress(IntraBenchError):
+        check_mixable(scored, lead.column)
+        return _section(scored, lines, lead)
+    return {"claims": None, "claims_caption": ""}
+
+
+def _section(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> dict[str, Any]:
+    names = dict(lines.select("line", "name").iter_rows())
+    sign = -1 if lead.best == "low" else 1
+    rows: list[list[Cell]] = []
+    for group in lines.partition_by("shown", maintain_order=True):
+        within = scored.filter(pl.col("line").is_in(group["line"].to_list()))
+        means = with_average(aggregate(within, ["line"], lead.how), ["line"], within["dataset"].n_unique())
+        means = means.filter((pl.col("dataset") == AVERAGE) & pl.col("value").is_finite())
+        if len(means) < 2:
+            continue
+        best = means.sort(-sign * pl.col("value"), "line")["line"][0]
+        for one in against(within, best, lead.how, sign).iter_rows(named=True):
+            rows.append([word(names[best]), *_row(one, names, lead)])
+    if all(row[-1].value is None for row in rows):
+        return {"claims": None, "claims_caption": ""}
+    marked = f" {FEW_MARK}: {FEW_NOTE}." if any(cell.note for row in rows for cell in row) else ""
+    return {"claims": Grid("claims", HEADS, rows), "claims_caption": CAPTION.format(title=lead.title) + marked}
+
+
+def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) -> pl.DataFrame:
+    """`differences` of the best line from each other `line`, averaged over the data sets that both have; `datasets`.
+
+    sign: -1 if low values are best, so that a difference says by how much the best line is better.
+    The pairs whose claim is most likely false come first.
+    """
+    needed = ("line", *UNIT, "patient", "value", "failed", "not_applicable")
+    known = scored.select(needed).filter(pl.col("value").is_finite())
+    first = known.filter(pl.col("line") == best).select(*UNIT, best="value")
+    units = known.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
+    units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
+    found = []
+    units = units.with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))
+    for alike in units.partition_by("_shared"):
+        every = differences(alike.drop("_shared"), ["line"], how).filter(pl.col("dataset") == AVERAGE)
+        found.append(every.with_columns(datasets=pl.lit(alike["dataset"].n_unique())))
+    return (
+        pl.concat(found).sort("false", "line", descending=[True, False], nulls_last=True) if found else pl.DataFrame()
+    )
+
+
+def _row(one: dict[str, Any], names: dict[int, str], lead: LeadingScore) -> list[Cell]:
+    mark = FEW_MARK if one["low"] is not None and one["fewest"] < ENOUGH else ""
+    interval = (
+        "" if one["low"] is None else f"{digits_of(one['low'], lead.digits)} to {digits_of(one['high'], lead.digits)}"
+    )
+    false = Cell("–") if one["false"] is None else Cell(probability(one["false"]), one["false"])
+    difference = number(one["value"], lead.digits, interval, note=mark)
+    return [word(names[one["line"]]), number(one["datasets"]), number(one["patients"]), difference, false]

@@ -1,36 +1,122 @@
-"""The sentences about a budget."""
+"""Sentences of the page: about a budget, and their parts; names stand out, and carry their marks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import isfinite, isinf
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from intrabench.errors import several
-from intrabench.metrics.base import Metric, merit
-from intrabench.reporting.page.evidence import Given
+from intrabench.metrics.base import merit
 from intrabench.reporting.page.grid import digits_of
-from intrabench.reporting.page.leading_score import Lead
-from intrabench.reporting.page.sentences import Sentence, amount, chance, listed, name, span, text
+from intrabench.reporting.page.leading_score import LeadingScore
+from intrabench.reporting.page.strata import Spot
 from intrabench.reporting.page.tables import EFFORT
-from intrabench.reporting.page.weaknesses import Spot
-from intrabench.statistics.budgets import Budget
+from intrabench.statistics.budgets import AtBudgets, Behind, Budget, Standing
+from intrabench.statistics.click_robustness import clicks_of
 from intrabench.statistics.resample import AVERAGE, FEW
-from intrabench.statistics.standings import Behind, Standing
+
+Part: TypeAlias = tuple[str, str]
+"""A kind, and a text: ``text``, ``name``, ``note`` (letters of footnotes), or ``seen``."""
+
+Sentence: TypeAlias = list[Part]
+
+
+@dataclass(frozen=True)
+class Names:
+    """What lines are called. seen: lines trained on any of the data. notes: marks of footnotes by line."""
+
+    lines: pl.DataFrame
+    seen: frozenset[int]
+    notes: Mapping[int, str] = field(default_factory=dict)
+
+    def of(self, line: int) -> Sentence:
+        """``model with prompter (notes)`` and its marks."""
+        row = self.lines.filter(pl.col("line") == line).row(0, named=True)
+        more = [text(f" ({row['notes']})")] if row["notes"] else []
+        marks = [("note", note)] if (note := self.notes.get(line)) else []
+        marks += [("seen", "†")] if line in self.seen else []
+        return [name(row["label"]), text(" with "), name(row["shown"]), *more, *marks]
+
+    def prompter(self, line: int) -> str:
+        """The prompter as it is shown."""
+        return str(self.lines.filter(pl.col("line") == line)["shown"][0])
+
+
+def text(words: str) -> Part:
+    """Plain words."""
+    return "text", words
+
+
+def name(words: str) -> Part:
+    """A name, which stands out."""
+    return "name", words
+
+
+def plain(sentence: Sequence[Part]) -> str:
+    """A sentence as text, names in backquotes."""
+    return "".join(f"`{words}`" if kind == "name" else words for kind, words in sentence)
+
+
+def amount(value: float, digits: int = 2) -> str:
+    """A number of a sentence; what is not 0 does not look like it."""
+    shown = digits_of(value, digits)
+    return digits_of(value, digits + 1) if value and float(f"{value:.{digits}f}") == 0 else shown
+
+
+def span(low: float | None, high: float | None, digits: int = 2) -> str:
+    """``0.66 to 0.75``; empty without an interval."""
+    return "" if low is None or high is None else f"{amount(low, digits)} to {amount(high, digits)}"
+
+
+def chance(p: float | None) -> str:
+    """A p-value with three decimals, or ``< 0.001``; a dash where there was no test."""
+    if p is None:
+        return "–"
+    return "<\u00a00.001" if p < 0.001 else digits_of(p, 3)
+
+
+def listed(items: Sequence[Sentence], most: int = 3) -> Sentence:
+    """``A, B and C``, or ``A, B, C and 4 more``."""
+    kept = [*items[:most], *([[text(f"{len(items) - most} more")]] if len(items) > most else [])]
+    said: Sentence = []
+    for number, item in enumerate(kept):
+        said += [text(" and " if number == len(kept) - 1 else ", ")] if number else []
+        said += item
+    return said
+
+
+@dataclass(frozen=True)
+class BudgetResults:
+    """What answers are made from. rows: of all `names.lines`. reached: at all `budgets`. modalities: by data set.
+
+    speed: `speeds`.
+    """
+
+    lead: LeadingScore
+    rows: pl.DataFrame
+    names: Names
+    reached: AtBudgets
+    budgets: Mapping[str, Sequence[Budget]]
+    modalities: Mapping[str, str]
+    speed: pl.DataFrame
+
+    def noted(self, notes: Mapping[int, str]) -> BudgetResults:
+        """The same with these marks at the names of lines."""
+        return replace(self, names=replace(self.names, notes=notes))
+
+    @cached_property
+    def compared(self) -> set[int]:
+        """The lines that are compared: groups of clicks are none that a user may choose."""
+        lines = self.names.lines
+        return {line for line, prompter in lines.select("line", "prompter").iter_rows() if clicks_of(prompter) is None}
+
 
 _WORSE = {"high": "lower", "low": "higher", "zero": "farther from 0"}
-
-
-def title(lead: Lead) -> str:
-    """The heading of the score of a round, without its unit."""
-    return lead.rounds.head.removesuffix(f", {unit(lead)}")
-
-
-def unit(lead: Lead) -> str:
-    """The unit of the score of a round; empty if it has none."""
-    return lead.rounds.unit if isinstance(lead.rounds, Metric) else "s"
 
 
 def limit(budget: Budget) -> str:
@@ -38,38 +124,38 @@ def limit(budget: Budget) -> str:
     return "no limit" if isinf(budget.limit) else f"{budget.limit:g}"
 
 
-def best(given: Given, budget: Budget, ranked: Sequence[Standing]) -> Sentence:
+def best(results: BudgetResults, budget: Budget, ranked: Sequence[Standing]) -> Sentence:
     """Which line is best, how much worse the next is, and what is known of that."""
     first, counts = ranked[0], ranked[0].counts
-    sets = given.found.table.filter(state=first.place.state)["dataset"].n_unique() - 1
+    sets = results.reached.table.filter(state=first.place.state)["dataset"].n_unique() - 1
     over = f", mean of {sets} data sets" if sets > 1 else ""
     of = f"{several(counts['targets'], 'target')} in {several(counts['cases'], 'case')}{over}"
-    within = f"95 % interval {_span(given.lead, first.low, first.high)}" if first.low is not None else "no interval"
+    within = f"95 % interval {_span(results.lead, first.low, first.high)}" if first.low is not None else "no interval"
     spent = (
         ""
         if first.place.spent is None or isinf(budget.limit)
         else f", with {_effort(budget, first.place.spent)} on average"
     )
-    said = [text(_at(budget)), *given.names.of(first.line)]
-    said.append(text(f" reaches {_score(given.lead, first.value)} ({within}; {of}){spent}"))
+    said = [text(_at(budget)), *results.names.of(first.line)]
+    said.append(text(f" reaches {_score(results.lead, first.value)} ({within}; {of}){spent}"))
     if len(ranked) == 1:
-        return [*said, text("; no other line is within this budget."), *_over(given, first)]
-    return [*said, *_next(given, ranked), *_over(given, first)]
+        return [*said, text("; no other line is within this budget."), *_over(results, first)]
+    return [*said, *_next(results, ranked), *_over(results, first)]
 
 
-def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
+def _next(results: BudgetResults, ranked: Sequence[Standing]) -> Sentence:
     second = ranked[1]
     assert second.behind is not None
     ties = [one for one in ranked[1:] if one.rank == 1]
     if ties:
-        who = listed([given.names.of(one.line) for one in ties], 2)
+        who = listed([results.names.of(one.line) for one in ties], 2)
         return [text(". Equally good " + ("is " if len(ties) == 1 else "are ")), *who, text(".")]
-    worse, value = _WORSE[given.lead.rounds.best], second.behind.value
-    by = f"{digits_of(value, _finer(given.lead))} {worse}" if isfinite(value) else f"infinitely {worse}"
+    worse, value = _WORSE[results.lead.scale.best], second.behind.value
+    by = f"{digits_of(value, _finer(results.lead))} {worse}" if isfinite(value) else f"infinitely {worse}"
     said = [
         text(". The next, "),
-        *given.names.of(second.line),
-        text(f", is {by} ({_chance(given.lead, second.behind)}). "),
+        *results.names.of(second.line),
+        text(f", is {by} ({_chance(results.lead, second.behind)}). "),
     ]
     unsure = sum(1 for one in ranked[2:] if one.behind is not None and one.behind.certain is False)
     others = (
@@ -80,15 +166,15 @@ def _next(given: Given, ranked: Sequence[Standing]) -> Sentence:
     return [*said, text(_verdict(second.behind) + others)]
 
 
-def _chance(lead: Lead, behind: Behind) -> str:
+def _chance(lead: LeadingScore, behind: Behind) -> str:
     p, patients = chance(behind.p), several(behind.patients, "patient")
     tested = f"p {p if '<' in p else f'= {p}'}, {patients}" if behind.p is not None else f"{patients}, too few to test"
     return f"{span(behind.low, behind.high, _finer(lead))}; {tested}" if behind.low is not None else tested
 
 
-def _finer(lead: Lead) -> int:
+def _finer(lead: LeadingScore) -> int:
     """Decimals of differences."""
-    return 2 if unit(lead) else 3
+    return 2 if lead.unit else 3
 
 
 def _verdict(behind: Behind) -> str:
@@ -108,11 +194,11 @@ def _verdict(behind: Behind) -> str:
     return "The interval of the difference lies above 0, but the test does not exclude chance."
 
 
-def _over(given: Given, first: Standing) -> Sentence:
+def _over(results: BudgetResults, first: Standing) -> Sentence:
     if not first.place.over:
         return []
     over = several(first.place.over, "session")
-    worst = _score(given.lead, given.lead.rounds.worst)
+    worst = _score(results.lead, results.lead.scale.worst)
     return [text(f" In {over} even the first prompts cost more; that counts as {worst}.")]
 
 
@@ -125,29 +211,31 @@ def flattered(ranked: Sequence[Standing]) -> Sentence:
     return [text(f"The best is {on}, so expect a smaller lead on others.")]
 
 
-def of_datasets(given: Given, budget: Budget, first: Standing) -> Sentence:
+def of_datasets(results: BudgetResults, budget: Budget, first: Standing) -> Sentence:
     """The data sets on which another line is best, and looks better."""
-    states = {place.state: line for line, place in given.found.places[budget].items() if line in given.compared}
-    table = given.found.table.filter(pl.col("state").is_in(list(states)), pl.col("dataset") != AVERAGE).drop_nulls(
+    states = {place.state: line for line, place in results.reached.places[budget].items() if line in results.compared}
+    table = results.reached.table.filter(pl.col("state").is_in(list(states)), pl.col("dataset") != AVERAGE).drop_nulls(
         "value"
     )
     others: list[Sentence] = []
     for (dataset,), one in table.sort("dataset").group_by("dataset", maintain_order=True):
-        one = one.with_columns(merit=merit(pl.col("value"), given.lead.rounds.best).round(12))
+        one = one.with_columns(merit=merit(pl.col("value"), results.lead.scale.best).round(12))
         leading = one.filter(pl.col("merit") == pl.col("merit").max())
         if first.place.state in leading["state"]:
             continue
         row = leading.sort("state").row(0, named=True)
         own = one.filter(state=first.place.state)["value"].to_list()
-        if own and _amount(given.lead, own[0]) == _amount(given.lead, row["value"]):
+        if own and _amount(results.lead, own[0]) == _amount(results.lead, row["value"]):
             continue
-        within = f", {_span(given.lead, row['low'], row['high'])}" if row["low"] is not None else ""
-        worth = text(f" ({_amount(given.lead, row['value'])}{within})")
-        others.append([text("on "), name(str(dataset)), text(" it is "), *given.names.of(states[row["state"]]), worth])
+        within = f", {_span(results.lead, row['low'], row['high'])}" if row["low"] is not None else ""
+        worth = text(f" ({_amount(results.lead, row['value'])}{within})")
+        others.append(
+            [text("on "), name(str(dataset)), text(" it is "), *results.names.of(states[row["state"]]), worth]
+        )
     return [text("The best is not the same everywhere: "), *listed(others), text(".")] if others else []
 
 
-def weak(given: Given, spots: Sequence[Spot]) -> Sentence:
+def weak(results: BudgetResults, spots: Sequence[Spot]) -> Sentence:
     """Where the best line is worst."""
     kinds: dict[str, list[Spot]] = {}
     for spot in spots:
@@ -156,16 +244,16 @@ def weak(given: Given, spots: Sequence[Spot]) -> Sentence:
     if labels := kinds.get("label"):
         parts.append(
             listed(
-                [[text("on "), name(one.name or "no label"), text(f" ({_spot(given, one)})")] for one in labels],
+                [[text("on "), name(one.name or "no label"), text(f" ({_spot(results, one)})")] for one in labels],
                 len(labels),
             )
         )
     for kind, before in (("size", "on "), ("modality", "on "), ("dataset", "on ")):
         if len(pair := kinds.get(kind, [])) == 2:
             worst, best = pair
-            than = text(f" ({_spot(given, worst)}; best on ")
+            than = text(f" ({_spot(results, worst)}; best on ")
             parts.append(
-                [text(before), *_which(worst), than, *_which(best), text(f", {_amount(given.lead, best.value)})")]
+                [text(before), *_which(worst), than, *_which(best), text(f", {_amount(results.lead, best.value)})")]
             )
     if not parts:
         return []
@@ -185,16 +273,18 @@ def _which(spot: Spot) -> Sentence:
     return [text(f"{spot.name} targets of {' to '.join(volumes)} ml")]
 
 
-def _spot(given: Given, spot: Spot) -> str:
-    within = f", {_span(given.lead, spot.low, spot.high)}" if spot.low is not None else ""
-    return f"{_amount(given.lead, spot.value)}{within}, {several(spot.targets, 'target')}"
+def _spot(results: BudgetResults, spot: Spot) -> str:
+    within = f", {_span(results.lead, spot.low, spot.high)}" if spot.low is not None else ""
+    return f"{_amount(results.lead, spot.value)}{within}, {several(spot.targets, 'target')}"
 
 
-def too_dear(given: Given, budget: Budget, outside: Sequence[tuple[float, int]], any_inside: bool) -> Sentence:
+def too_dear(
+    results: BudgetResults, budget: Budget, outside: Sequence[tuple[float, int]], any_inside: bool
+) -> Sentence:
     """The prompters whose first prompts cost more than there is, the cheapest first."""
     cheapest: dict[str, float] = {}
     for cost, line in outside:
-        cheapest.setdefault(given.names.prompter(line), cost)
+        cheapest.setdefault(results.names.prompter(line), cost)
     if not cheapest:
         return []
     items = [[name(prompter), text(f" ({_number(cost)})")] for prompter, cost in cheapest.items()]
@@ -207,25 +297,25 @@ def too_dear(given: Given, budget: Budget, outside: Sequence[tuple[float, int]],
     ]
 
 
-def of_front(given: Given, against: str, point: Sequence[Any]) -> Sentence:
+def of_front(results: BudgetResults, against: str, point: Sequence[Any]) -> Sentence:
     """A point of the front: what it costs, what it is, and what it reaches. point: of `curve_data`."""
     _, line, number, value, low, high, *spent = point
     cost = _effort(Budget(against, 0), spent[[*EFFORT].index(against)])
     after = f"after {several(number, 'correction')}" if number else "after the first prompts"
-    within = f" ({_span(given.lead, low, high)})" if low is not None else ""
+    within = f" ({_span(results.lead, low, high)})" if low is not None else ""
     return [
         text(f"{cost}: "),
-        *given.names.of(line),
-        text(f" {after}, {_score(given.lead, value, finer=True)}{within}"),
+        *results.names.of(line),
+        text(f" {after}, {_score(results.lead, value, finer=True)}{within}"),
     ]
 
 
-def not_compared(given: Given, compared: Set[int]) -> list[Sentence]:
+def not_compared(results: BudgetResults, compared: Set[int]) -> list[Sentence]:
     """Why lines are not in the comparison."""
-    lines = given.names.lines
-    places = {line for places in given.found.places.values() for line in places}
-    whole = {row["state"] for row in given.found.table.filter(pl.col("dataset") == AVERAGE).to_dicts()}
-    there = {line for every in given.found.places.values() for line, one in every.items() if one.state in whole}
+    lines = results.names.lines
+    places = {line for places in results.reached.places.values() for line in places}
+    whole = {row["state"] for row in results.reached.table.filter(pl.col("dataset") == AVERAGE).to_dicts()}
+    there = {line for every in results.reached.places.values() for line, one in every.items() if one.state in whole}
     notes: list[Sentence] = []
     groups = [line for line in lines["line"] if line not in compared]
     if groups:
@@ -240,7 +330,7 @@ def not_compared(given: Given, compared: Set[int]) -> list[Sentence]:
             notes.append(
                 [
                     text(f"Not compared, because they {why}: "),
-                    *listed([given.names.of(line) for line in absent]),
+                    *listed([results.names.of(line) for line in absent]),
                     text("."),
                 ]
             )
@@ -264,15 +354,15 @@ def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _span(lead: Lead, low: float | None, high: float | None) -> str:
-    return span(low, high, 1 if unit(lead) else 2)
+def _span(lead: LeadingScore, low: float | None, high: float | None) -> str:
+    return span(low, high, 1 if lead.unit else 2)
 
 
-def _amount(lead: Lead, value: float) -> str:
-    digits = 1 if unit(lead) else 2
+def _amount(lead: LeadingScore, value: float) -> str:
+    digits = 1 if lead.unit else 2
     return amount(value, digits) if isfinite(value) else "∞"
 
 
-def _score(lead: Lead, value: float, finer: bool = False) -> str:
-    ending = f"\u00a0{unit(lead)}" if unit(lead) else ""
-    return f"{title(lead)} {digits_of(value, _finer(lead)) if finer else _amount(lead, value)}{ending}"
+def _score(lead: LeadingScore, value: float, finer: bool = False) -> str:
+    ending = f"\u00a0{lead.unit}" if lead.unit else ""
+    return f"{lead.scale_title} {digits_of(value, _finer(lead)) if finer else _amount(lead, value)}{ending}"

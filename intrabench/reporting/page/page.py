@@ -17,39 +17,31 @@ from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dic
 from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
-from intrabench.reporting.page.chosen import TARGETS, chosen
-from intrabench.reporting.page.claims import claim_section
-from intrabench.reporting.page.clicking import click_grid
-from intrabench.reporting.page.commands import command
+from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
-from intrabench.reporting.page.evidence import Given
 from intrabench.reporting.page.explore import explored
 from intrabench.reporting.page.grid import frame_grid
-from intrabench.reporting.page.html_file import check_html
-from intrabench.reporting.page.leading_score import Lead, averaging, lead_of
-from intrabench.reporting.page.lines import with_lines
-from intrabench.reporting.page.listings import PAIRS, failure_grid, pair_gains, pair_grid, run_grid
-from intrabench.reporting.page.protocol_table import own_capped, own_grids
-from intrabench.reporting.page.render import render
-from intrabench.reporting.page.sentences import Names
+from intrabench.reporting.page.leading_score import LeadingScore, leading_score
+from intrabench.reporting.page.listings import PAIRS, claim_section, failure_grid, pair_gains, pair_grid, run_grid
+from intrabench.reporting.page.narrative import BudgetResults, Names
+from intrabench.reporting.page.protocol_table import capped_numbers, click_grid, protocol_grids
+from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
-from intrabench.reporting.page.strata import pictures_of, strata
-from intrabench.reporting.page.viewer import views
-from intrabench.reporting.table import stored_rows
-from intrabench.results.current import current
+from intrabench.reporting.page.strata import strata
+from intrabench.reporting.page.viewer import TARGETS, samples, views
 from intrabench.results.origin import datasets_of
-from intrabench.results.runs import read_records, without_home
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.results.runs import without_home
+from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
-from intrabench.statistics.cut_short import cut_short_of
-from intrabench.statistics.measures import measured, scored_by, summary
+from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
+from intrabench.statistics.measures import scored_by, summary
+from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import Drawn, drawn_intervals, resample
-from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+from intrabench.statistics.scores import measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
+from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import steps
-from intrabench.statistics.superpixels import prompted
 
 _UNUSED = ("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels")
 """Columns that are not needed; a million rows would take much memory."""
@@ -83,16 +75,14 @@ def write_report(
     results: Path,
     path: Path,
     targets: int = TARGETS,
-    how: Aggregation = AGGREGATIONS["protocol"],
-    policy: FailurePolicy | None = None,
+    statistic: Statistic | None = None,
     ratings: Sequence[tuple[str, pl.DataFrame]] = (),
-    metric: str = "",
     protocol: str = "",
     title: str = "",
 ) -> list[str]:
     """Write the report of a results folder.
 
-    metric: the score that leads, of a metric or summary; empty: that of the protocol (`lead_of`). protocol: only the
+    statistic: the score that leads; without a metric that of the protocol (`leading_score`). protocol: only the
     sessions of these, separated by commas. title: the heading.
     targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
     tables of what people said of its masks, with their headings.
@@ -106,10 +96,11 @@ def write_report(
     check_html(path)
     if targets < 0:
         raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
-    rows, left_out = current(stored_rows(results, protocol))
-    rows = prompted(rows)
-    lead, how = lead_of(rows, metric), averaging(rows, how.name) or how
-    content = _content(results, rows, targets, how, policy or FailurePolicy(), lead)
+    rows, left_out = counted_rows(results, "dice", protocol)
+    lead = leading_score(rows["protocol"], statistic or Statistic(""))
+    played, lines = with_lines(rows.drop(_UNUSED))
+    evaluation = Evaluation(results, played, lines, lead, datasets_of(results, rows), left_out)
+    content = _content(evaluation, lead, targets)
     content["title"] = title or content["title"]
     content["ratings"] = [
         (heading, frame_grid(table, f"ratings{number}"))
@@ -129,79 +120,69 @@ def write_report(
     return unread
 
 
-def _content(
-    results: Path, rows: pl.DataFrame, targets: int, how: Aggregation, policy: FailurePolicy, lead: Lead
-) -> dict[str, Any]:
-    rows, lines = with_lines(rows.drop(_UNUSED))
-    scored = scores(rows, policy=policy)
-    datasets, records = datasets_of(results, rows), read_records(results)
-    modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in datasets.items()}
-    grids = _tables(rows, scored, lines, how, policy, lead, modalities, pictures_of(datasets))
+def _content(evaluation: Evaluation, lead: LeadingScore, targets: int) -> dict[str, Any]:
+    rows, lines, datasets, records = evaluation.rows, evaluation.lines, evaluation.datasets, evaluation.records
+    scored = scores(rows, policy=lead.policy)
+    grids = _tables(evaluation, lead, scored)
     absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
     return {
         "title": "IntraBench report",
         "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
         "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
         "facts": texts.summary(rows, scored),
-        "warnings": texts.warnings(results, rows, scored),
+        "warnings": texts.warnings(evaluation.root, rows, scored),
         **grids,
-        **_viewer(results, rows, scored, datasets, targets),
+        **_viewer(evaluation, scored, targets),
         "data_credits": credits.of_datasets(datasets),
         "model_credits": credits.of_models(lines, records),
         "runs": run_grid(records),
         "environment": texts.environment(records),
         "commands": [(line["name"], _command(line, datasets)) for line in lines.iter_rows(named=True)],
-        "definitions": texts.definitions(rows, how, policy),
+        "definitions": texts.definitions(rows, lead.how, lead.policy),
     }
 
 
-def _tables(
-    rows: pl.DataFrame,
-    dice: pl.DataFrame,
-    lines: pl.DataFrame,
-    how: Aggregation,
-    policy: FailurePolicy,
-    lead: Lead,
-    modalities: Mapping[str, str],
-    pictures: Set[str],
-) -> dict[str, Any]:
+def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> dict[str, Any]:
+    """The tables and answers. dice: `scores`."""
+    rows, lines, how, policy = evaluation.rows, evaluation.lines, lead.how, lead.policy
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
     ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need only the last row
     metrics = {one: scores(ends, one.column, policy=policy) for one in measured_metrics(rows)}
     failures, left_out = failure_grid(rows)
-    scored = dice if lead.spec == "dice" else measured(rows, lead.spec, policy=policy)
-    played, drawn = steps(rows, scored_by(lead.spec), policy), resample(scored, ["line"], how)
+    scored = dice if lead.metric == "dice" else evaluation.scored
+    played, drawn = steps(rows, scored_by(lead.metric), policy), resample(scored, ["line"], how)
     means = drawn_intervals(scored, ["line"], how, drawn)
-    by, leading = scored_by(lead.spec), summary(lead.spec)
+    by, leading = scored_by(lead.metric), summary(lead.metric)
     bounded = played if lead.bounded else steps(rows, policy=policy)
     short = cut_short_of(bounded, ["line"], tables.clicks_to_goal(by if lead.bounded else "dice"))
-    capped = own_capped(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
+    capped = capped_numbers(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
     notes, marks = tables.line_notes(rows, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
-    own = [(told, grid, grid.notes(notes.texts)) for told, grid in own_grids(rows, lines, policy, marks)]
+    own = [(told, grid, grid.notes(notes.texts)) for told, grid in protocol_grids(rows, lines, policy, marks)]
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
     only_own = {mark for *_, below in own for mark in below} - elsewhere
     names = Names(lines, frozenset(line for line, _ in seen))
+    modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in evaluation.datasets.items()}
     budgets = budgets_of(played)
     found = at_budgets(played, how, [*(one for every in budgets.values() for one in every), *rounds_of(lines)])
     curves, speed = curve_data(played, lines, how, found), speeds(rows, lines)
     return {
         "lead": lead,
-        **_answers(scored, Given(lead, rows, names, found, budgets, modalities, speed), curves),
+        **_answers(scored, BudgetResults(lead, rows, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
         "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_own},
         "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),
         "metrics": tables.metric_grid(metrics, lines, how, plain),
-        "explore": explored(scored, lines, how, lead),
+        "explore": explored(scored, lines, lead),
         "own": own,
         "curves": curves,
-        "curves_note": sentence(adapted(rows, ["line"]), dict(lines.select("line", "name").iter_rows())),
+        "curves_note": sentence(adapted(rows, ["line"]), evaluation.names),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),
-        "progress_note": sentence(short, dict(lines.select("line", "name").iter_rows()), f" {tables.SHORT}: "),
-        **_ranking(scored, drawn, lines, how, names.seen, marked, lead),
-        **claim_section(scored, lines, how, lead),
-        "sizes": tables.size_grid(strata(scored, pictures), lines, marked, lead),
-        "perturbed": _perturbed(dice, lines, how),
+        "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
+        **_ranking(scored, drawn, lines, names.seen, marked, lead),
+        **claim_section(scored, lines, lead),
+        "sizes": tables.size_grid(strata(scored, evaluation.pictures), lines, marked, lead),
+        "perturbed": _perturbed(dice, evaluation.names, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
@@ -209,18 +190,18 @@ def _tables(
     }
 
 
-def _answers(scored: pl.DataFrame, given: Given, curves: Mapping[str, Any]) -> dict[str, Any]:
+def _answers(scored: pl.DataFrame, results: BudgetResults, curves: Mapping[str, Any]) -> dict[str, Any]:
     """The answers, or why there are none: protocols that mean different things cannot be compared."""
     try:
-        check_mixable(scored, given.lead.rounds.column)
+        check_mixable(scored, results.lead.column)
     except IntraBenchError as error:
         return {"answers": None, "answers_problem": f"{error} with --protocol"}
-    return {"answers": answers(given, curves), "answers_problem": ""}
+    return {"answers": answers(results, curves), "answers_problem": ""}
 
 
-def _perturbed(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation) -> dict[str, str]:
+def _perturbed(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation) -> dict[str, str]:
     """A figure of Dice against strength for each kind of perturbation; without a sweep matplotlib is not needed."""
-    swept = swept_dice(scored, dict(lines.select("line", "name").iter_rows()), how)
+    swept = swept_dice(scored, names, how)
     if swept.is_empty():
         return {}
     with style():
@@ -228,13 +209,7 @@ def _perturbed(scored: pl.DataFrame, lines: pl.DataFrame, how: Aggregation) -> d
 
 
 def _ranking(
-    scored: pl.DataFrame,
-    drawn: Drawn,
-    lines: pl.DataFrame,
-    how: Aggregation,
-    seen: Set[int],
-    marks: tables.Notes,
-    lead: Lead,
+    scored: pl.DataFrame, drawn: Drawn, lines: pl.DataFrame, seen: Set[int], marks: tables.Notes, lead: LeadingScore
 ) -> dict[str, Any]:
     """The table of ranks of models with the same prompter, notes on it, and the tests of all pairs of lines.
 
@@ -242,10 +217,10 @@ def _ranking(
     """
     ranked, notes, tested, apart = None, [], pl.DataFrame(), []
     try:
-        check_mixable(scored, lead.rounds.column)
+        check_mixable(scored, lead.column)
         tested = pairs(scored, ["line"], best=lead.best)
         within = dict(lines.select("line", "shown").iter_rows())
-        found, left_out = rankings(scored, drawn, within, how, best=lead.best)
+        found, left_out = rankings(scored, drawn, within, lead.how, best=lead.best)
         ranked = tables.ranking_grid(found, lines, seen, marks, lead) if found else None
         notes = _about_ranks(found, left_out, lines)
         apart = pair_gains(drawn, tested.head(PAIRS), lead.best)
@@ -266,10 +241,9 @@ def _about_ranks(found: Mapping[str, Ranking], left_out: pl.DataFrame, lines: pl
     ]
 
 
-def _viewer(
-    results: Path, rows: pl.DataFrame, scored: pl.DataFrame, datasets: Mapping[str, Dataset | str], targets: int
-) -> dict[str, Any]:
-    shown = list(views(results, rows, chosen(scored, targets), datasets))
+def _viewer(evaluation: Evaluation, scored: pl.DataFrame, targets: int) -> dict[str, Any]:
+    chosen = samples(scored, targets)
+    shown = list(views(evaluation.root, evaluation.rows, chosen, evaluation.datasets))
     unread = [text for view in shown for text in view.pop("unread", ())]
     problems: dict[tuple[str, str], set[str]] = {}
     for view in shown:

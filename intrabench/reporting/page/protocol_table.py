@@ -1,8 +1,8 @@
-"""The table of what the protocol reports, by its own names and definitions."""
+"""The tables of what the protocol reports, by its own definitions, and of how much the position of clicks matters."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -10,31 +10,31 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import Protocol
 from intrabench.reporting.numbers import numbers_heading
-from intrabench.reporting.page.grid import Cell, Grid, number, word
-from intrabench.reporting.page.leading_score import averaging, digits_of, own_numbers
-from intrabench.reporting.page.marked import marked
+from intrabench.reporting.page.grid import Cell, Grid, number, with_best_marks, word
+from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
-from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.click_groups import clicks_of, group_table
+from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
+from intrabench.statistics.click_robustness import LINE, clicks_of, group_table
 from intrabench.statistics.measures import Measure, best, described, measured, summary
 from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.statistic import with_numbers
 from intrabench.statistics.steps import Steps, steps
 
 _CLICKS, _AREA = "noc:threshold=0.9,metric=iou", "rclicks_auc"
 """Of RClicks' tables: the clicks of Table 9, and the area whose spread is the NSR of Table 12."""
 
 
-def own_capped(rows: pl.DataFrame, played: Steps, metric: str, policy: FailurePolicy) -> dict[Measure, Steps]:
+def capped_numbers(rows: pl.DataFrame, played: Steps, metric: str, policy: FailurePolicy) -> dict[Measure, Steps]:
     """The numbers of protocols that have a cap, with the sessions that they are of.
 
     played: the steps of all rows by `metric`, which need not be taken again.
     """
     whose: dict[Measure, list[str]] = {}
     for id in (ids := rows["protocol"].unique().drop_nulls().sort().to_list()):
-        for _, spec in own_numbers([id]):
+        for _, spec in (pair for one in with_numbers([id]) for pair in one.numbers):
             if (one := summary(spec)) and one.capped:
                 whose.setdefault(one, []).append(id)
     found = {}
@@ -47,7 +47,7 @@ def own_capped(rows: pl.DataFrame, played: Steps, metric: str, policy: FailurePo
     return found
 
 
-def own_grids(
+def protocol_grids(
     rows: pl.DataFrame, lines: pl.DataFrame, policy: FailurePolicy, notes: Mapping[Measure | None, Notes]
 ) -> list[tuple[str, Grid]]:
     """For each protocol that reports numbers of its own, how they are defined and a row per line and data set.
@@ -56,14 +56,14 @@ def own_grids(
     """
     found = []
     for id in rows["protocol"].unique().drop_nulls().sort():
-        mine, numbers = rows.filter(pl.col("protocol") == id), own_numbers([id])
-        if numbers:
-            found.append((_definitions(mine, id, policy), _grid(mine, lines, id, numbers, policy, notes)))
+        mine = rows.filter(pl.col("protocol") == id)
+        for preset in with_numbers([id]):
+            found.append((_definitions(mine, preset, policy), _grid(mine, lines, preset, policy, notes)))
     return found
 
 
-def _definitions(rows: pl.DataFrame, id: str, policy: FailurePolicy) -> str:
-    heading = numbers_heading(Layout(policy=policy), [PROTOCOLS[id]])
+def _definitions(rows: pl.DataFrame, preset: Protocol, policy: FailurePolicy) -> str:
+    heading = numbers_heading(Layout(policy=policy), [preset])
     told = ". ".join(line if at == 0 else line[:1].upper() + line[1:] for at, line in enumerate(heading.split("\n")))
     groups = (
         " Groups of clicks: the mean over groups; dSB is that against the baseline, dGR the least against the most "
@@ -77,13 +77,11 @@ def _definitions(rows: pl.DataFrame, id: str, policy: FailurePolicy) -> str:
 def _grid(
     rows: pl.DataFrame,
     lines: pl.DataFrame,
-    id: str,
-    numbers: Sequence[tuple[str, str]],
+    preset: Protocol,
     policy: FailurePolicy,
     notes: Mapping[Measure | None, Notes],
 ) -> Grid:
-    how = averaging(rows, "protocol")
-    assert how is not None
+    numbers, how = preset.numbers, AGGREGATIONS[preset.averages]
     plain = rows.filter(~pl.col("prompter").is_in(_grouped(rows)))
     columns = {head: _means(plain, spec, how, policy) for head, spec in numbers}
     marks = {head: notes.get(summary(spec), notes[None]) for head, spec in numbers}
@@ -103,7 +101,7 @@ def _grid(
         groups.append((about["shown"], dataset))
     bests: list[Best | None] = [*(best(spec) for _, spec in numbers), *extra.values()]
     heads = ["Model", "Prompter", "Data set", *(head for head, _ in numbers), *extra]
-    return Grid(f"own-{id.partition('@')[0]}", heads, marked(made, groups, bests), headed=3)
+    return Grid(f"own-{preset.id.partition('@')[0]}", heads, with_best_marks(made, groups, bests), headed=3)
 
 
 def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolicy) -> dict[tuple[int, str], float]:
@@ -151,3 +149,41 @@ def _cells(row: Mapping[str, Any]) -> list[Cell]:
 
 def _percent(value: float | None) -> Cell:
     return Cell("–") if value is None else Cell(f"{value:.1f} %".replace("-", "−"), value)
+
+
+METRICS = {"dice": ("Dice", 3), "auc": ("Area 0–20", 3), "noc:threshold=0.8": ("NoC\u00a00.8", 1)}
+"""Its columns with headings and decimals."""
+
+_KEYS = (*LINE, "clicks", "dataset")
+
+
+def click_grid(rows: pl.DataFrame, policy: FailurePolicy) -> Grid | None:
+    """A row per model, click model and data set; None if no session used groups of clicks."""
+    try:
+        group_table(rows, policy=policy)
+    except IntraBenchError:
+        return None
+    tables = [group_table(rows, metric, policy=policy) for metric in METRICS]
+    heads = ["Model", "Clicks", "Data set", "Targets"]
+    lines = {
+        tuple(row[key] for key in _KEYS): [
+            *(word(row[name]) for name in ("model", "clicks", "dataset")),
+            number(row["targets"]),
+        ]
+        for row in tables[0].iter_rows(named=True)
+    }
+    for table, (metric, (head, digits)) in zip(tables, METRICS.items(), strict=True):
+        percent = metric.startswith("noc")
+        heads += [f"{head}, baseline", f"{head}, groups", "Least against most likely"]
+        for row in table.iter_rows(named=True):
+            within = f"±\u00a0{row['spread']:.{digits}f}"
+            lines[tuple(row[key] for key in _KEYS)] += [
+                number(row["base"], digits),
+                number(row["sample"], digits, within),
+                _signed(row["dgr"], 0 if percent else digits, " %" if percent else ""),
+            ]
+    return Grid("clicking", heads, list(lines.values()), headed=3)
+
+
+def _signed(value: float, digits: int, unit: str) -> Cell:
+    return Cell(f"{value:+.{digits}f}{unit}".replace("-", "−"), value)

@@ -1,4 +1,4 @@
-"""Templates of the report, of the page of superpixels and of boards, filled in."""
+"""The files of the report, of the page of superpixels and of boards: their names, and their templates, filled in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from intrabench.errors import IntraBenchError
@@ -51,3 +52,19 @@ def _environment(package: str) -> Any:
     environment.filters["one_line_kept"] = lambda words: re.sub(r"[\x00-\x1f\x7f]+", " ", words)
     environment.filters["markup"] = Markup
     return environment
+
+
+_ENDINGS = (".html", ".htm")
+
+
+def is_html(path: Path) -> bool:
+    """Whether it ends as HTML files do."""
+    return path.suffix.lower() in _ENDINGS
+
+
+def check_html(path: Path) -> None:
+    """Refuse a file whose name has another ending."""
+    if not is_html(path):
+        raise IntraBenchError(
+            f"{path} is not the name of an HTML file; give one that ends in .html, such as report.html"
+        )

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.reporting.page.grid import Grid, number, word
-from intrabench.reporting.page.sentences import Names, Sentence, amount, name, text
+from intrabench.reporting.page.narrative import Names, Sentence, amount, name, text
 from intrabench.results.statuses import FAILED, NO_DATA
 
 

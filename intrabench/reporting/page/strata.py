@@ -1,24 +1,21 @@
-"""Scores by the size of the target."""
+"""Scores by parts of the targets: by size, and where a line is worst."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import dataclass
 
 import polars as pl
 
-from intrabench.datasets.base import Dataset
+from intrabench.metrics.base import Best, merit
 from intrabench.reporting.page.grid import digits_of
+from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.resample import as_one_dataset, intervals
+from intrabench.target import WHOLE_CASE
 
 SIZES = ("small", "medium", "large")
 
 _TARGET = ("dataset", "case", "target")
-
-
-def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:
-    """Those of photographs and videos, whose targets have pixels and no volume."""
-    return frozenset(
-        name for name, one in datasets.items() if isinstance(one, Dataset) and one.card.modality.startswith("natural")
-    )
 
 
 def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFrame:
@@ -58,3 +55,85 @@ def _thirds(known: pl.DataFrame) -> pl.DataFrame:
         size=place.over("picture").replace_strict(dict(enumerate(SIZES)), return_dtype=pl.String)
     )
     return sized.select(*_TARGET, "size")
+
+
+LABELS = 3
+"""Of so many labels the worst are told."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A part of the targets: the mean score, each with equal weight, its interval over patients, and their number.
+
+    kind: label, size, modality or dataset. least, most: of sizes, the volumes in ml.
+    """
+
+    kind: str
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    targets: int
+    least: float | None = None
+    most: float | None = None
+
+
+def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best) -> dict[int, list[Spot]]:
+    """By state, the worst labels, and the worst size, modality and data set with the best one of the same kind.
+
+    sessions: as `AtBudgets.sessions`. modalities: by data set. Kinds of which there is only one are left out.
+    """
+    played = sessions.filter(pl.col("value").is_not_null(), pl.col("target") != WHOLE_CASE)
+    if played.is_empty():
+        return {}
+    told = pl.concat([_named(played, kind, one) for kind, one in _kinds(modalities).items()])
+    keys = ["state", "kind", "name"]
+    means = (
+        told.drop_nulls("name")
+        .group_by(keys)
+        .agg(
+            pl.col("value").mean().alias("mean"),
+            pl.struct(_TARGET).n_unique().alias("targets"),
+            pl.col("target_ml").min().alias("least"),
+            pl.col("target_ml").max().alias("most"),
+        )
+    )
+    place = merit(pl.col("mean"), best).rank("ordinal").over("state", "kind")
+    ordered = means.sort(*keys).with_columns(place=place, count=pl.len().over("state", "kind"))
+    ordered = ordered.filter(pl.col("count") > 1)
+    last = pl.col("place") == pl.col("count")
+    chosen = (
+        pl.when(pl.col("kind") == "label")
+        .then((pl.col("place") <= LABELS) & ~last)
+        .otherwise((pl.col("place") == 1) | last)
+    )
+    kept = ordered.filter(chosen)
+    if kept.is_empty():
+        return {}
+    pooled = as_one_dataset(told.join(kept.select(keys), on=keys, how="semi"))
+    ends = intervals(pooled, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
+    found: dict[int, list[Spot]] = {}
+    pictures = any(text.startswith("natural") for text in modalities.values())  # pixels have no volume
+    for row in (
+        kept.join(ends.select(*keys, "low", "high"), on=keys).sort("state", "kind", "place").iter_rows(named=True)
+    ):
+        volumes = (row["least"], row["most"]) if row["kind"] == "size" and not pictures else (None, None)
+        spot = Spot(row["kind"], row["name"], row["mean"], row["low"], row["high"], row["targets"], *volumes)
+        found.setdefault(row["state"], []).append(spot)
+    return found
+
+
+def _kinds(modalities: Mapping[str, str]) -> dict[str, pl.Expr]:
+    known = {dataset: text for dataset, text in modalities.items() if text}
+    rank = pl.col("target_ml").rank("min").over("state") - 1  # equal volumes belong to the same third
+    third = (rank * len(SIZES) // pl.col("target_ml").count().over("state")).cast(pl.Int64)
+    return {
+        "label": pl.col("label"),
+        "size": third.replace_strict(dict(enumerate(SIZES)), default=None, return_dtype=pl.String),
+        "modality": pl.col("dataset").replace_strict(known, default=None, return_dtype=pl.String),
+        "dataset": pl.col("dataset"),
+    }
+
+
+def _named(played: pl.DataFrame, kind: str, one: pl.Expr) -> pl.DataFrame:
+    return played.with_columns(kind=pl.lit(kind), name=one)

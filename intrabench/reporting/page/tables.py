@@ -10,19 +10,16 @@ import polars as pl
 
 from intrabench.metrics.base import Best, Metric
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
-from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, word
-from intrabench.reporting.page.leading_score import Lead
-from intrabench.reporting.page.marked import marked
+from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, with_best_marks, word
+from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
-from intrabench.statistics.adapted import adapted
-from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.curves import auc, noc, reached, regressions
-from intrabench.statistics.cut_short import cut_short_of
-from intrabench.statistics.measures import Clicks, Measure
+from intrabench.statistics.aggregate import Aggregation, aggregate, totals
+from intrabench.statistics.curves import reached, regressions
+from intrabench.statistics.measures import Area, Clicks, Measure
+from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.steps import Steps
-from intrabench.target import WHOLE_CASE
 
 EFFORT = {
     "interactions": "interactions",
@@ -70,7 +67,7 @@ def effort_grid(
     means: pl.DataFrame,
     seen: set[tuple[int, str]],
     notes: Notes,
-    lead: Lead,
+    lead: LeadingScore,
 ) -> Grid:
     """Effort against the score that leads: a row per line, a column per data set, and their average.
 
@@ -78,15 +75,8 @@ def effort_grid(
     """
     datasets = scored["dataset"].unique().sort().to_list()
     places = datasets + [AVERAGE] if len(datasets) > 1 else datasets
-    counts = scored.group_by("line").agg(
-        (pl.col("target") != WHOLE_CASE).sum().alias("Sessions"),
-        pl.col("failed").sum().alias("Failed"),
-        pl.col("not_applicable").sum().alias("Not applicable"),
-    )
-    usual = scored.filter(~pl.col("failed") & ~pl.col("not_applicable"))
-    spent = usual.group_by("line").agg(pl.col(name).mean() for name in EFFORT)
-    spending = lines.join(counts.join(spent, on="line", how="left"), on="line", maintain_order="left")
-    counted = ["Sessions", *(name for name in ("Failed", "Not applicable") if spending[name].sum())]
+    spending = lines.join(totals(scored, ["line"], [*EFFORT]), on="line", maintain_order="left")
+    counted = ["sessions", *(name for name in ("failed", "not_applicable") if spending[name].sum())]
     found = {(row["line"], row["dataset"]): row for row in means.iter_rows(named=True)}
 
     def mean(line: int, place: str) -> Cell:
@@ -102,7 +92,8 @@ def effort_grid(
         efforts = [number(line[name], 2 if name == "machine_s" else 1) for name in EFFORT]
         return [*(number(line[name]) for name in counted), *efforts, *(mean(line["line"], place) for place in places)]
 
-    heads = [*counted, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
+    names = [name.replace("_", " ").capitalize() for name in counted]
+    heads = [*names, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
     return _grid("effort", spending, heads, cells, bests=[lead.best] * len(places))
 
 
@@ -131,8 +122,8 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: N
     short: `cut_short_of` by line of `clicks_to_goal`, whose numbers get the mark `SHORT`.
     """
     cut = set(short["line"])
-    areas = _averages(auc(played, budget=_BUDGET), how)
-    clicks = _averages(noc(played, _GOAL, _BUDGET), how)
+    areas = _averages(Area(budget=_BUDGET).of(played), how)
+    clicks = _averages(clicks_to_goal("dice").of(played), how)
     there = reached(played, ["line"]).group_by("line", "threshold").agg(pl.col("reached", "never").sum())
     shares = {(line, goal): yes / (yes + no) for line, goal, yes, no in there.iter_rows()}
     worse = (pl.col("worse") * pl.col("corrections")).sum() / pl.col("corrections").sum()
@@ -156,7 +147,7 @@ SHORT = "‡"
 _BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 
-def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: Lead) -> Grid:
+def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: LeadingScore) -> Grid:
     """The score that leads by size of the target. means: `strata`."""
     found = {(line, size): value for line, size, value in means.select("line", "size", "value").iter_rows()}
     shown = dict(means.select("size", "show").iter_rows())
@@ -171,7 +162,9 @@ def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: Lead
     )
 
 
-def ranking_grid(found: Mapping[str, Ranking], lines: pl.DataFrame, seen: Set[int], notes: Notes, lead: Lead) -> Grid:
+def ranking_grid(
+    found: Mapping[str, Ranking], lines: pl.DataFrame, seen: Set[int], notes: Notes, lead: LeadingScore
+) -> Grid:
     """The lines of each prompter by rank, with the 95 % interval of ranks over draws. seen: trained on the data."""
     tables = [one.table.with_columns(last=pl.lit(one.table.height)) for one in found.values()]
     ranked = pl.concat(tables).join(lines, on="line", maintain_order="left")
@@ -219,7 +212,7 @@ def _grid(
         numbers = [replace(cell, note=cell.note or note) for cell in cells(line)]
         rows.append([*(word(line[name]) for name in names), *numbers])
     groups = lines.select("shown", "notes").rows()
-    return Grid(id, [*names.values(), *heads], marked(rows, groups, bests), headed=len(names))
+    return Grid(id, [*names.values(), *heads], with_best_marks(rows, groups, bests), headed=len(names))
 
 
 def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, float]:

@@ -22,7 +22,7 @@ from intrabench.results.runs import without_home
 from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.resample import DRAWS, FEW
-from intrabench.statistics.scores import FailurePolicy, measured_metrics, without_data
+from intrabench.statistics.scores import FailurePolicy, last_round, measured_metrics, without_data
 from intrabench.statistics.soundness import is_partial
 from intrabench.target import WHOLE_CASE
 
@@ -36,7 +36,7 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
     of = "" if patients == cases else f" of {patients} patient{'s' * (patients != '1')}"
     machine = float(rows.select((pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)).sum()).item())
     failed, inapplicable = int(scored["failed"].sum()), int(scored["not_applicable"].sum())
-    most = int(rows["round"].max() or 0)  # type: ignore[arg-type]
+    most = last_round(rows)
     facts = [
         ("Sessions", f"{_count(scored.height)}, {_count(failed)} failed, {_count(inapplicable)} not applicable"),
         ("Targets", f"{_distinct(targets, 'dataset', 'case', 'target')} in {cases} case{'s' * (cases != '1')}{of}"),
@@ -123,10 +123,7 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
     metrics = dict.fromkeys([*(id for preset in sorted(presets) for id in PROTOCOLS[preset].metrics), *written])
     return [
         ("Session", "One target, one prompter, one seed, one model."),
-        (
-            "Round",
-            "Prompts made by hand, and all answers until the next prompts made by hand; round 0 is the first.",
-        ),
+        ("Round", "Prompts made by hand, and all answers until the next prompts made by hand; round 0 is the first."),
         ("Average", f"The {how.description}; then the mean over data sets, if a line has all of them."),
         (
             "Failures",

@@ -1,12 +1,14 @@
-"""The viewer's data: targets with their scan, and the prompts and answers of each round."""
+"""The viewer's data: targets from the worst to the best, with their scan, prompts and answers of each round."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from intrabench.datasets.base import Dataset
@@ -15,17 +17,71 @@ from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.play.validate import Refused, check_prompts
-from intrabench.reporting.page.chosen import Chosen
 from intrabench.reporting.page.views import BUDGET, TOTAL, Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_turns
-from intrabench.target import Target
+from intrabench.target import WHOLE_CASE, Target
 from intrabench.turns import Turn, turns_by_round
 from intrabench.volume import Volume
 
+TARGETS = 12
+"""Number of targets per data set, unless another is asked for."""
+SESSIONS = 12
+"""Maximum number of sessions shown per target."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A target, its rank in its data set by final Dice, and sessions on it, the best first.
+
+    played: number of sessions on the target.
+    """
+
+    dataset: str
+    case: str
+    target: str
+    place: str
+    dice: float
+    sessions: tuple[dict[str, Any], ...]
+    played: int
+
+
+def samples(scored: pl.DataFrame, per_dataset: int) -> list[Sample]:
+    """Targets spread evenly over the ranks of each data set, from the worst to the best, by the mean of all sessions.
+
+    scored: `scores`; ties are ordered by name. Of many sessions on a target, some between best and worst are chosen.
+    """
+    scored = scored.filter((pl.col("target") != WHOLE_CASE) & pl.col("value").is_not_null())
+    means = scored.group_by("dataset", "case", "target").agg(pl.col("value").mean(), pl.len().alias("played"))
+    found = []
+    for ranked in means.sort("dataset", "value", "case", "target").partition_by("dataset", maintain_order=True):
+        for number in spread(ranked.height, per_dataset):
+            one = ranked.row(number, named=True)
+            here = [pl.col(name) == one[name] for name in ("dataset", "case", "target")]
+            sessions = scored.filter(*here).sort(["value", "session"], descending=[True, False]).to_dicts()
+            kept = tuple(sessions[index] for index in spread(len(sessions), SESSIONS))
+            place = _place(number, ranked.height)
+            found.append(Sample(one["dataset"], one["case"], one["target"], place, one["value"], kept, one["played"]))
+    return found
+
+
+def spread(count: int, most: int) -> Sequence[int]:
+    """Evenly spaced numbers from 0 to `count`, including the first and the last."""
+    indices: list[int] = np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
+    return indices
+
+
+def _place(number: int, count: int) -> str:
+    """A rank in words."""
+    if count == 1:
+        return "only target"
+    ends = {0: "worst", count - 1: "best"}
+    middle = {round((count - 1) / 2): "median"}
+    return (middle | ends).get(number, f"{number + 1} of {count} from the worst")
+
 
 def views(
-    results: Path, rows: pl.DataFrame, targets: Sequence[Chosen], datasets: Mapping[str, Dataset | str]
+    results: Path, rows: pl.DataFrame, targets: Sequence[Sample], datasets: Mapping[str, Dataset | str]
 ) -> Iterator[dict[str, Any]]:
     """Plain data for each target; if it cannot be shown, `problem` says why; `unread` names masks that cannot be read.
 
@@ -58,7 +114,7 @@ def views(
             yield about | _shown(results, one, volume, target, turns, played, joint, budget)
 
 
-def _stored(one: Chosen, dataset: Dataset | str) -> Any:
+def _stored(one: Sample, dataset: Dataset | str) -> Any:
     """The case of a target, or why it is not available."""
     if isinstance(dataset, str):
         return dataset
@@ -73,7 +129,7 @@ def _stored(one: Chosen, dataset: Dataset | str) -> Any:
 
 def _shown(
     results: Path,
-    one: Chosen,
+    one: Sample,
     volume: Volume,
     target: Target,
     turns: pl.DataFrame,

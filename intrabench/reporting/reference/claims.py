@@ -22,9 +22,9 @@ from intrabench.results import labels
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, fewest_patients
 from intrabench.statistics.bca import spread
-from intrabench.statistics.claims import false_claim_of_scores
 from intrabench.statistics.resample import FEW, influences
-from intrabench.statistics.scores import FailurePolicy, scores
+from intrabench.statistics.scores import FailurePolicy, last_round, scores
+from intrabench.statistics.significance import false_claim_of_scores
 
 CORRELATIONS = (0.5, 0.7, 0.9)
 """Correlations of published and our scores that are assumed unless others are given."""
@@ -71,7 +71,7 @@ def published_claims(
     spec = _published(published)
     mine = _ours(rows, ours)
     theirs = reference(name).filter(model=spec).drop_nulls("published")
-    top = int(mine["round"].max() or 0)  # type: ignore[arg-type]
+    top = last_round(mine)
     wanted = [one for one in theirs["round"].unique().sort() if one <= top and round in (None, one)]
     papers = {one: paper_number(one) for one in mine["dataset"].unique()}
     measured = [_measured(mine, one, how, policy) for one in wanted]

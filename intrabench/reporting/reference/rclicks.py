@@ -19,7 +19,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import REGISTERED
 from intrabench.protocols.rclicks_paper import MODELS
 from intrabench.specs.specs import ordered, parse
-from intrabench.statistics.click_users import REAL
+from intrabench.statistics.click_robustness import REAL
 from intrabench.statistics.robustness import Robustness, UserNoise
 
 TABLES = Path(__file__).parent / "rclicks.csv"

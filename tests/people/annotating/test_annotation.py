@@ -14,8 +14,8 @@ import intrabench
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.files.locks import locked
-from intrabench.people.annotating.actions import read_actions
 from intrabench.people.annotating.annotation import Annotation
+from intrabench.people.annotating.log import read_actions
 from intrabench.play.gestures import Gesture
 from intrabench.play.validate import Refused
 from intrabench.results.masks import read_masks
@@ -292,7 +292,7 @@ def test_two_people_share_a_case_and_a_model() -> None:
 
 
 def test_sessions_and_images_that_need_room_are_played_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intrabench.people.annotating.annotation.SITTINGS", 1)
+    monkeypatch.setattr("intrabench.people.annotating.annotation.SESSIONS", 1)
     options = {"dataset": f"{DATA},scans=2"}
     with Annotation({"model": "random_walker", **options}, OUT, images=1) as people:
         for _ in range(2):

@@ -10,8 +10,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from intrabench.people.annotating import annotation, person_session
-from intrabench.people.annotating.actions import read_actions
+from intrabench.people.annotating import annotation, shared_image
+from intrabench.people.annotating.log import read_actions
 from intrabench.play.gestures import Gesture
 from intrabench.results.parts import read_rows
 from tests.people.annotating.playing import NAMES, OUT, annotating, lasting, new_id
@@ -58,7 +58,7 @@ def play_until(moment: str, place: tuple[int, int, int]) -> None:
         people.give(code, "ab", "first turn", [Gesture("click", place, 1, 1.5)])
         patch = pytest.MonkeyPatch()
         if moment == "before the answer":
-            patch.setattr(person_session, "ask", die)
+            patch.setattr(shared_image, "ask", die)
         people.give(code, "ab", "second turn", [Gesture("click", (0, 0, 0), 0, 0.5)])
         if moment == "before the undo is played":
             patch.setattr(annotation.Annotation, "_forget", die)

@@ -16,7 +16,7 @@ import intrabench
 from intrabench.datasets.cases import store
 from intrabench.fetch.download import DownloadError
 from intrabench.mask import Mask
-from intrabench.people.annotating.actions import read_actions
+from intrabench.people.annotating.log import read_actions
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.turns import Turn

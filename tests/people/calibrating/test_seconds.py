@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from intrabench.people.annotating.actions import ACTIONS
-from intrabench.people.calibrating.seconds import APART, fitted, overhead
+from intrabench.people.annotating.log import ACTIONS
+from intrabench.people.calibrating.fits import APART, fit_seconds, overhead
 
 Line = tuple[str, str, int, str, float]
 
@@ -36,7 +36,7 @@ def recorded(
 
 
 def of(kind: str, frame: pl.DataFrame) -> tuple[float, float | None]:
-    (one,) = [found for found in fitted(frame) if found.kind == kind]
+    (one,) = [found for found in fit_seconds(frame) if found.kind == kind]
     return one.each.value, None if one.once is None else one.once.value
 
 
@@ -82,19 +82,19 @@ def test_what_was_taken_back_costs_no_action_but_is_told() -> None:
 
 
 def test_few_sessions_have_no_interval_and_do_not_count() -> None:
-    (one,) = [one for one in fitted(recorded(5, 2.0, 1.0, (1, 3, 1, 3, 1, 3))) if one.kind == "click"]
+    (one,) = [one for one in fit_seconds(recorded(5, 2.0, 1.0, (1, 3, 1, 3, 1, 3))) if one.kind == "click"]
     assert (one.each.n, one.each.sessions, one.each.enough) == (60, 5, False)
     assert np.isnan(one.each.low)
-    (one,) = [one for one in fitted(recorded(6, 2.0, 1.0, (1, 3))) if one.kind == "click"]
+    (one,) = [one for one in fit_seconds(recorded(6, 2.0, 1.0, (1, 3))) if one.kind == "click"]
     assert (one.each.n, one.each.enough) == (24, False)
-    (one,) = [one for one in fitted(recorded(8, 2.0, 1.0, (1, 3))) if one.kind == "click"]
+    (one,) = [one for one in fit_seconds(recorded(8, 2.0, 1.0, (1, 3))) if one.kind == "click"]
     assert (one.each.n, one.each.enough, one.each.low < one.each.value < one.each.high) == (32, True, True)
 
 
 def test_intervals_hold_the_true_seconds() -> None:
     held = np.zeros(2)
     for seed in range(100):
-        (one,) = [one for one in fitted(recorded(16, 2.0, 1.5, (1, 3, 1), seed)) if one.kind == "click"]
+        (one,) = [one for one in fit_seconds(recorded(16, 2.0, 1.5, (1, 3, 1), seed)) if one.kind == "click"]
         assert one.once is not None
         held += [one.each.low <= 2.0 <= one.each.high, one.once.low <= 1.5 <= one.once.high]
     assert held.min() >= 88, held

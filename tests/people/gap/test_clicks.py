@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from intrabench.mask import Mask
-from intrabench.people.gap.clicks import clicks
+from intrabench.people.gap import clicks
 from intrabench.people.playback import Played
 from intrabench.prompts import Prompts
 from intrabench.target import Target

@@ -13,9 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError
-from intrabench.people.gap.clicks import APART, CLICKS, distances
-from intrabench.people.gap.gap import gap
-from intrabench.people.gap.matching import TARGET, sides
+from intrabench.people.gap import APART, CLICKS, TARGET, distances, gap, matched_rows
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.people.annotating.playing import annotating, gestures, new_id, simulated, turns_of
@@ -87,7 +85,7 @@ def test_people_who_click_as_the_robot_do_not_differ_from_it_and_others_do(say: 
         assert sentence in said.out + said.err
 
     estimates = read_rows(PEOPLE).filter(pl.col("round") == 0)["seconds_human"]
-    timed = sides([PEOPLE, ROBOTS]).people.filter(pl.col("round") == 0)["seconds_human"]
+    timed = matched_rows([PEOPLE, ROBOTS]).people.filter(pl.col("round") == 0)["seconds_human"]
     assert len(timed) == len(estimates) == 24
     assert not set(timed) & set(estimates)
     assert 3 < timed.min() < timed.max() < 13  # type: ignore[operator]  # up to three clicks of two seconds, and 1.5
@@ -127,7 +125,7 @@ def test_what_was_taken_back_takes_time_too(data: Path) -> None:
             people.give(task.code, "ab", new_id(), gestures(first, 2.0))
             people.finish(task.code, "ab", new_id(), 9.0)
             took.append(len(first.prompts.points) * (1.0 + 2.0) + 0.5)
-    found = sides([Path("out"), Path("simulated")])
+    found = matched_rows([Path("out"), Path("simulated")])
     assert found.people.sort("target")["seconds_human"].to_list() == took
     assert read_rows(Path("out")).sort("target")["seconds_human"].to_list() == [(one - 0.5) / 2 + 1 for one in took]
 
@@ -136,7 +134,7 @@ def test_what_was_taken_back_takes_time_too(data: Path) -> None:
 def test_another_model_is_compared_by_what_people_gave_it(wording: SnapshotAssertion) -> None:
     given = {"dataset": DATA, "protocol": "overlap@1", "rounds": 2, "cases": "first:1", "out": ROBOTS}
     intrabench.run("random_walker:reach_mm=5", [f"recorded:{PEOPLE}", CLICKER], **given)  # type: ignore[arg-type]
-    found = sides([PEOPLE, ROBOTS])
+    found = matched_rows([PEOPLE, ROBOTS])
     persons = found.people.select("spec", "prompter").unique().sort("spec").rows()
     other = next(spec for spec in found.rows["spec"].unique() if spec != "random_walker")
     assert sorted(persons) == sorted([("random_walker", "human:rater=ab"), (other, f"recorded:folder={PEOPLE}")])
@@ -165,7 +163,7 @@ def test_what_lacks_is_said_in_one_sentence(say: Callable[..., Said], wording: S
 def test_folders_may_overlap() -> None:
     once, twice = gap([PEOPLE, ROBOTS]), gap([PEOPLE, ROBOTS, ROBOTS, PEOPLE])
     assert once.frame.equals(twice.frame)
-    assert sides([PEOPLE, ROBOTS, ROBOTS]).rows.height == sides([PEOPLE, ROBOTS]).rows.height
+    assert matched_rows([PEOPLE, ROBOTS, ROBOTS]).rows.height == matched_rows([PEOPLE, ROBOTS]).rows.height
 
 
 def clicked(places: list[tuple[int, int]], robot: str | None) -> pl.DataFrame:

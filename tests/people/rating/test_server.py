@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 from collections.abc import Iterator
@@ -184,21 +183,19 @@ def test_a_server_ends_by_an_interrupt(study: Study) -> None:
         rating(study.folder, server.port).__enter__()
 
 
-def test_a_full_disk_is_told_and_the_answer_can_be_sent_again(study: Study) -> None:
-    from starlette.requests import Request
-
-    from intrabench.people.rating.server import Posted, _posted
-
-    async def body() -> dict[str, object]:
-        return {"type": "http.request", "body": json.dumps(answer(study, "r1", 0)).encode(), "more_body": False}
-
-    def full(posted: Posted) -> None:
-        raise OSError("the answer could not be stored (database or disk is full)")
-
+def test_a_full_disk_is_told_and_the_answer_can_be_sent_again() -> None:
     import asyncio
 
-    request = Request({"type": "http", "method": "POST", "headers": [], "path": "/"}, body)  # type: ignore[arg-type]
-    found = asyncio.run(_posted(request, Posted, full, list))
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from intrabench.people.rating.server import REFUSALS
+    from intrabench.people.servers.page_server import refusing
+
+    async def full(request: Request) -> Response:
+        raise OSError("the answer could not be stored (database or disk is full)")
+
+    found = asyncio.run(refusing(full, REFUSALS)(Request({"type": "http", "method": "POST"})))
     assert (found.status_code, b"kept in this browser and sent again" in bytes(found.body)) == (507, True)
 
 

@@ -19,7 +19,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.people.annotating import server as annotating
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.people.recording import proxy
-from intrabench.people.servers import body, connections
+from intrabench.people.servers import connections, guard
 from intrabench.people.servers.arrays import pack
 from intrabench.people.servers.client_gestures import gesture
 from intrabench.people.servers.run_server import serve
@@ -211,7 +211,7 @@ def test_a_mask_may_be_no_larger_than_its_image(opened: httpx2.Client) -> None:
 def test_slow_headers_and_bodies_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "PATIENCE", 0.3)
     monkeypatch.setattr(connections, "LOOK", 0.02)
-    monkeypatch.setattr(body, "PATIENCE", 0.3)
+    monkeypatch.setattr(guard, "PATIENCE", 0.3)
     with served("box_fill") as address, connected(address) as half, connected(address) as slow:
         slow.sendall(head("claim", "POST", Content_Length="1000") + b"x")
         with suppress(OSError):

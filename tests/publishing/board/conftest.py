@@ -14,15 +14,14 @@ import pytest
 
 import intrabench
 from intrabench.publishing.board.digests import ledger_of
-from intrabench.publishing.board.files import CHECKSUMS, LEDGER, PART, write_checksums
-from intrabench.publishing.board.lines import stated
-from intrabench.publishing.board.statement import By
+from intrabench.publishing.board.files import CHECKSUMS, LEDGER, PART, Submitter, write_checksums
+from intrabench.publishing.board.lines import stated_lines
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.publishing.board.submit import submit
 from intrabench.results.compact import compact
 from intrabench.results.parts import read_rows
 
-BY = By("Lab A", "a@lab.example", "CC-BY-4.0")
+BY = Submitter("Lab A", "a@lab.example", "CC-BY-4.0")
 PHANTOM = "phantom:shape=16x32x32,instances=3,scans=2"
 MODELS = ("box_fill", "supervoxels:method=grid")
 
@@ -58,7 +57,7 @@ def another(played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ma
     return lambda name, by=BY, into=tmp_path, **columns: remade(played / "results", into, name, by, **columns).folder
 
 
-def remade(results: Path, into: Path, name: str, by: By = BY, **columns: Any) -> Submission:
+def remade(results: Path, into: Path, name: str, by: Submitter = BY, **columns: Any) -> Submission:
     """A submission from results with other values, or expressions, in some columns."""
     source = shutil.copytree(results, into / f"results of {name}")
     for part in (source / "rows").iterdir():
@@ -80,7 +79,7 @@ def edit_rows(folder: Path, edit: Callable[[pl.DataFrame], pl.DataFrame], *also:
     if "ledger" in also:
         ledger_of(rows).write_parquet(folder / LEDGER)
     if "lines" in also:
-        edit_statement(folder, lines=stated(rows), rows=len(rows))
+        edit_statement(folder, lines=stated_lines(rows), rows=len(rows))
     if "checksums" in also:
         write_checksums(folder)
 

@@ -14,8 +14,8 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from intrabench.publishing.board.files import Submitter
 from intrabench.publishing.board.site import build
-from intrabench.publishing.board.statement import By
 from tests.publishing.board.conftest import BY, remade
 from tests.tabs import Tabs
 
@@ -29,9 +29,9 @@ def site(played: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     submissions = folder / "submissions"
     shutil.copytree(played / "lab-a", submissions / "lab-a")
-    hostile = By(HOSTILE, "https://lab.example/?a=1&b=2", HOSTILE, HOSTILE)
+    hostile = Submitter(HOSTILE, "https://lab.example/?a=1&b=2", HOSTILE, HOSTILE)
     names = {"label": pl.lit(HOSTILE), "model": pl.lit(f"mine{HOSTILE}"), "model_version": pl.lit("1.3f9a0c2e")}
-    some: list[tuple[str, By, dict[str, pl.Expr]]] = [
+    some: list[tuple[str, Submitter, dict[str, pl.Expr]]] = [
         ("lab-b", BY, {"seen_in_training": SEEN, "model_version": pl.lit("2")}),
         ("lab-c", BY, {"dataset_version": pl.lit("2")}),
         ("lab-d", hostile, {**names, "dataset": pl.lit(f"clinic{HOSTILE}"), "case": pl.lit(HOSTILE)}),

@@ -14,8 +14,8 @@ from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError
-from intrabench.publishing.board.sample import chosen
-from intrabench.publishing.board.statement import By
+from intrabench.publishing.board.digests import sampled_sessions
+from intrabench.publishing.board.files import Submitter
 from intrabench.publishing.board.submit import submit
 from intrabench.reporting.table import effort_table
 from intrabench.results.parts import read_rows, read_turns
@@ -33,7 +33,7 @@ def test_it_holds_the_results_that_count(played: Path) -> None:
     means = {(line["model"], line["prompter"]): line["means"]["dice@1"] for line in stated["lines"]}
     assert means == pytest.approx({(row["model"], row["prompter"]): row["average"] for row in table.to_dicts()})
     assert [line["sessions"] for line in stated["lines"]] == [6] * 4
-    assert stated["sampled"] == stated["masks"] == chosen(rows, 20)
+    assert stated["sampled"] == stated["masks"] == sampled_sessions(rows, 20)
     assert set(read_turns(played / "lab-a")["session"]) == set(stated["sampled"])
     assert stated["data"][0]["modality"] == "synthetic, CT-like intensities"
     record = (played / "lab-a" / "runs" / f"{rows['run_id'][0]}.json").read_text()
@@ -42,7 +42,10 @@ def test_it_holds_the_results_that_count(played: Path) -> None:
 
 def test_the_sample_depends_on_no_result(played: Path) -> None:
     rows = read_rows(played / "results")
-    assert chosen(rows.sample(fraction=1, shuffle=True, seed=1).with_columns(dice=0.5), 7) == chosen(rows, 20)[:7]
+    assert (
+        sampled_sessions(rows.sample(fraction=1, shuffle=True, seed=1).with_columns(dice=0.5), 7)
+        == sampled_sessions(rows, 20)[:7]
+    )
 
 
 def test_the_command(say: Say, played: Path, wording: SnapshotAssertion) -> None:
@@ -58,7 +61,10 @@ def test_the_function_does_the_same(played: Path, tmp_path: Path, wording: Snaps
     made = intrabench.submit(tmp_path / "mine", sample=5, notes="first", **who)
     assert (made.problems, made.name) == ([], "mine")
     assert made.statement is not None
-    assert (made.statement.by, len(made.statement.sampled)) == (By("Lab A", "a@lab.example", "CC0-1.0", "first"), 5)
+    assert (made.statement.by, len(made.statement.sampled)) == (
+        Submitter("Lab A", "a@lab.example", "CC0-1.0", "first"),
+        5,
+    )
     assert read_rows(tmp_path / "mine").equals(made.rows)
     with pytest.raises(IntraBenchError) as caught:
         intrabench.submit(tmp_path / "other", sample=1, **who)
@@ -144,8 +150,8 @@ def test_bad_input(say: Say, played: Path, given: tuple[str, ...], sentence: str
 
 
 def test_a_contact_is_a_link() -> None:
-    assert By("A", "a@b.org", "CC0").href == "mailto:a@b.org"
-    assert By("A", "https://b.org/x", "CC0").href == "https://b.org/x"
+    assert Submitter("A", "a@b.org", "CC0").href == "mailto:a@b.org"
+    assert Submitter("A", "https://b.org/x", "CC0").href == "https://b.org/x"
     for hostile in ("javascript:alert(1)", 'https://b.org/"onclick="x', "a@b.org\nBcc: c", "data:text/html,x"):
         with pytest.raises(IntraBenchError):
-            By("A", hostile, "CC0")
+            Submitter("A", hostile, "CC0")

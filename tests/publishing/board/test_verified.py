@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.publishing.board.check_result import read_results
+from intrabench.publishing.board.check import read_results
 from intrabench.publishing.board.files import write_checksums
 from intrabench.publishing.board.site import build
 from intrabench.publishing.board.submission import read_submission

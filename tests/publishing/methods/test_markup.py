@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.publishing.methods.citations import Bibliography, key_of
-from intrabench.publishing.methods.markup import count, listed, name, plain, write
+from intrabench.publishing.methods.markup import Bibliography, count, key_of, listed, name, plain, write
 
 SENTENCE = "A model, `a_b:n=1,c=50%`, had 5 % & more [[clark2013,graf]]."
 

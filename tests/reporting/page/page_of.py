@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.reporting.page.page import write_report
+from intrabench.statistics.statistic import Statistic
 
 _VOID = {"meta", "link", "input", "br", "path", "circle", "wbr", "img", "source"}
 
@@ -77,10 +78,10 @@ class Page(HTMLParser):
         return json.loads(self.scripts[id])
 
 
-def report(folder: Path, **options: Any) -> tuple[Page, str]:
+def report(folder: Path, metric: str = "", **options: Any) -> tuple[Page, str]:
     """The report of a results folder, read, and as text."""
     path = folder / "report.html"
-    write_report(folder, path, **options)
+    write_report(folder, path, statistic=Statistic(metric), **options)
     return read(path)
 
 

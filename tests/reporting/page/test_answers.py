@@ -12,8 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.page.grid import Cell
-from intrabench.reporting.page.marked import marked
+from intrabench.reporting.page.grid import Cell, with_best_marks
 from tests.reporting.page.page_of import Page, report, store
 from tests.results.made import curve, rows
 from tests.wording import line_with, sentence_with
@@ -306,14 +305,14 @@ def cell(value: float | None, low: float = 0, high: float = 0) -> Cell:
 
 def test_the_best_of_a_column_and_what_cannot_be_told_from_it() -> None:
     column = [cell(0.701, 0.6, 0.8), cell(0.699, 0.5, 0.61), cell(0.5, 0.4, 0.59), cell(None), cell(0.65, 0.6, 0.7)]
-    made = marked([[one] for one in column], ["p"] * 5, ["high"])
+    made = with_best_marks([[one] for one in column], ["p"] * 5, ["high"])
     assert [row[0].best for row in made] == ["best", "best", "", "", "alike"]  # the first two look the same
-    low = marked([[one] for one in column], ["p"] * 5, ["low"])
+    low = with_best_marks([[one] for one in column], ["p"] * 5, ["low"])
     assert [row[0].best for row in low] == ["", "alike", "best", "", ""]
-    apart = marked([[one] for one in column], ["p", "q", "q", "q", "p"], ["high"])
+    apart = with_best_marks([[one] for one in column], ["p", "q", "q", "q", "p"], ["high"])
     assert [row[0].best for row in apart] == ["best", "best", "alike", "", "alike"]
-    assert marked([[cell(0.5)]], ["p"], ["high"])[0][0].best == ""
-    assert marked([[cell(0.5)], [cell(0.6)]], ["p", "p"], [None])[1][0].best == ""
+    assert with_best_marks([[cell(0.5)]], ["p"], ["high"])[0][0].best == ""
+    assert with_best_marks([[cell(0.5)], [cell(0.6)]], ["p", "p"], [None])[1][0].best == ""
 
 
 def test_best_values_are_marked_within_a_prompter_and_said(tmp_path: Path) -> None:

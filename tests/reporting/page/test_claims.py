@@ -8,22 +8,20 @@ import pytest
 from scipy.stats import ttest_rel
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.reporting.page.claims import claim_section
-from intrabench.reporting.page.leading_score import lead_of
-from intrabench.reporting.page.lines import with_lines
-from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.reporting.page.leading_score import leading_score
+from intrabench.reporting.page.listings import claim_section
+from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.measures import measured
 from intrabench.statistics.scores import scores
+from intrabench.statistics.statistic import Statistic
 from tests.reporting.page.test_pairs import made
 from tests.results.made import rows
 from tests.wording import sentence_with
 
-HOW = AGGREGATIONS["protocol"]
-
 
 def section(given: pl.DataFrame) -> dict[str, object]:
     played, lines = with_lines(given)
-    return claim_section(scores(played), lines, HOW, lead_of(played))
+    return claim_section(scores(played), lines, leading_score(played["protocol"], Statistic("")))
 
 
 def test_the_best_line_against_all_others(wording: SnapshotAssertion) -> None:
@@ -82,6 +80,6 @@ def test_models_are_compared_within_a_prompter() -> None:
 def test_the_lowest_is_best_where_the_score_says_so() -> None:
     given, dice = made({"a": 0.5, "b": 0.6}, cases=12)
     played, lines = with_lines(given.with_columns(hd95_mm=pl.col("dice") * 10))
-    lead = lead_of(played, "hd95")
-    (row,) = claim_section(measured(played, "hd95"), lines, HOW, lead)["claims"].rows
+    lead = leading_score(played["protocol"], Statistic("hd95"))
+    (row,) = claim_section(measured(played, "hd95"), lines, lead)["claims"].rows
     assert (row[0].text, row[4].value) == ("p, a", pytest.approx(10 * np.mean(dice["b"] - dice["a"])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from intrabench.reporting.page.clicking import click_grid
+from intrabench.reporting.page.protocol_table import click_grid
 from intrabench.statistics.scores import FailurePolicy
 from tests.statistics.test_click_groups import sessions
 

@@ -14,12 +14,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.reporting.page import explore
 from intrabench.reporting.page.explore import explored
-from intrabench.reporting.page.leading_score import lead_of
-from intrabench.reporting.page.lines import with_lines
+from intrabench.reporting.page.leading_score import leading_score
 from intrabench.reporting.page.strata import strata
 from intrabench.reporting.table import Layout, effort_table
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.scores import scores
+from intrabench.statistics.statistic import Statistic
 from tests.reporting.page.page_of import report, store
 from tests.results.made import rows
 from tests.wording import line_with
@@ -47,7 +48,7 @@ def told(
 ) -> tuple[dict[str, Any], dict[str, dict[tuple[str, ...], list[Any]]]]:
     """What the page gets, and by level the values of every line by the names of a row."""
     given, lines = with_lines(given)
-    found = explored(scores(given), lines, AGGREGATIONS[how], lead_of(given, "dice"))
+    found = explored(scores(given), lines, leading_score(given["protocol"], Statistic(how=AGGREGATIONS[how])))
     data = json.loads(zlib.decompress(base64.b64decode(found["text"])))
     levels = {
         level["name"]: dict(
@@ -95,7 +96,7 @@ def test_a_table_with_too_many_values_is_left_out_and_named(
 def test_infinite_and_missing_values_are_no_numbers() -> None:
     given, lines = with_lines(several())
     scored = scores(given).with_columns(value=pl.when(pl.col("case") == "a").then(float("inf")).otherwise(None))
-    found = explored(scored, lines, AGGREGATIONS["pooled"], lead_of(given, "dice"))
+    found = explored(scored, lines, leading_score(given["protocol"], Statistic(how=AGGREGATIONS["pooled"])))
     level = json.loads(zlib.decompress(base64.b64decode(found["text"])))["levels"][1]
     assert level["values"][0] == ["inf", None, None]
 

@@ -14,11 +14,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
-from intrabench.reporting.page.commands import command
-from intrabench.reporting.page.lines import lines_of
+from intrabench.reporting.page.credits import command
 from intrabench.reporting.table import effort_table
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.evaluation import lines_of
 from intrabench.statistics.measures import scored_by
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.resample import intervals

@@ -10,7 +10,7 @@ import pytest
 
 from intrabench.reporting.figures import as_svg, rank_figure, style
 from intrabench.reporting.page.grid import frame_grid
-from intrabench.reporting.page.superpixels import rendered
+from intrabench.reporting.superpixels import rendered
 from tests.people.browsing import serious
 from tests.reporting.page.test_explore_browser import saved
 from tests.tabs import Tabs

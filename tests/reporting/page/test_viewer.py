@@ -24,8 +24,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.errors import PartialResults
 from intrabench.mask import Mask, box_slices
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes
-from intrabench.reporting.page.chosen import chosen
-from intrabench.reporting.page.viewer import _round
+from intrabench.reporting.page.viewer import _round, samples
 from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
@@ -228,17 +227,17 @@ def test_a_target_of_one_voxel_and_an_empty_answer() -> None:
 
 def test_targets_are_spread_from_the_worst_to_the_best() -> None:
     scored = scores(rows(*({"dice": n / 10, "case": f"{n}"} for n in range(7)))).with_columns(line=0)
-    assert [(one.case, one.place) for one in chosen(scored, 3)] == [("0", "worst"), ("3", "median"), ("6", "best")]
-    assert [one.case for one in chosen(scored, 5)] == ["0", "2", "3", "4", "6"]
-    assert [one.place for one in chosen(scored, 1)] == ["worst"]
-    assert chosen(scored, 0) == []
-    assert [one.place for one in chosen(scored.filter(case="3"), 3)] == ["only target"]
-    assert len(chosen(scored, 20)) == 7
+    assert [(one.case, one.place) for one in samples(scored, 3)] == [("0", "worst"), ("3", "median"), ("6", "best")]
+    assert [one.case for one in samples(scored, 5)] == ["0", "2", "3", "4", "6"]
+    assert [one.place for one in samples(scored, 1)] == ["worst"]
+    assert samples(scored, 0) == []
+    assert [one.place for one in samples(scored.filter(case="3"), 3)] == ["only target"]
+    assert len(samples(scored, 20)) == 7
 
 
 def test_of_many_sessions_some_are_shown() -> None:
     scored = scores(rows(*({"dice": n / 40, "prompter": f"p{n}"} for n in range(30))))
-    (one,) = chosen(scored, 3)
+    (one,) = samples(scored, 3)
     assert one.played == 30
     assert len(one.sessions) == 12
     assert [one.sessions[0]["prompter"], one.sessions[-1]["prompter"]] == ["p29", "p0"]

@@ -1,4 +1,4 @@
-"""How many sessions got other prompts than their prompter gave, or none: what the column `adapted` says, counted."""
+"""What is to be noted at numbers: prompts that were converted or refused, and sessions that were cut short."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from intrabench.results.statuses import NO_DATA
-from intrabench.statistics.scores import played as played_rows
+from intrabench.statistics.measures import Measure, summary
+from intrabench.statistics.scores import FailurePolicy, played
+from intrabench.statistics.steps import Steps, steps
 from intrabench.target import WHOLE_CASE
 
 INAPPLICABLE = "n/a: "
@@ -44,13 +46,13 @@ def adapted(rows: pl.DataFrame, by: Sequence[str], round: int | None = None, col
     """
     if not rows.select(_SAYS.any() | (pl.col("status") == "not_applicable").any()).item():  # as nearly always
         return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **_KINDS})
-    rows = played_rows(rows, round, column).filter(pl.col("target") != WHOLE_CASE, pl.col("status") != NO_DATA)
+    rows = played(rows, round, column).filter(pl.col("target") != WHOLE_CASE, pl.col("status") != NO_DATA)
     refused = rows.filter(pl.col("status") == "not_applicable")
-    played = rows.join(refused.select("session").unique(), on="session", how="anti") if len(refused) else rows
+    taken = rows.join(refused.select("session").unique(), on="session", how="anti") if len(refused) else rows
     reason = pl.format(INAPPLICABLE + "{}", pl.col("error").fill_null("the model does not take the prompts"))
     return pl.concat(
         [
-            _counted(played, _converted(played), by),
+            _counted(taken, _converted(taken), by),
             _counted(rows, refused.with_columns(note=reason), by).with_columns(turns=pl.lit(0, pl.UInt32)),
         ]
     ).sort(*by, "note", nulls_last=True)
@@ -85,3 +87,33 @@ def shares(found: Iterable[float]) -> str:
 def _percent(part: float) -> str:
     """A share in percent; what is neither nothing nor all is not rounded to it."""
     return "<1" if 0 < part < 0.01 else ">99" if 0.99 < part < 1 else f"{100 * part:.0f}"
+
+
+CUT_SHORT = "cut short: "
+"""How a note begins that says so."""
+
+
+def cut_short(
+    rows: pl.DataFrame, by: Sequence[str], spec: str, round: int | None = None, policy: FailurePolicy | None = None
+) -> pl.DataFrame:
+    """A line per group of `by` and what is to be said of it, as `adapted` has them: sessions whose number is no fact.
+
+    The cap of a number of clicks counts for a session that did not reach the threshold within it. If fewer clicks were
+    played, perhaps it would have. spec: the metric or summary; of others than those with a cap nothing is said.
+    """
+    measure = summary(spec)
+    rows = rows if round is None else rows.filter(pl.col("round") <= round)
+    if measure is None or not measure.capped or rows.is_empty():
+        return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **_KINDS})
+    return cut_short_of(steps(rows, measure.metric, policy), by, measure)
+
+
+def cut_short_of(played: Steps, by: Sequence[str], measure: Measure) -> pl.DataFrame:
+    """The same of sessions whose steps are known; `measure` has a cap."""
+    ended = ~pl.col("failed") & (pl.col("target") != WHOLE_CASE) & pl.col("value").is_not_null()
+    sessions = played.sessions.with_columns(_short=pl.Series(measure.cut_short(played)) & ended)
+    found = sessions.group_by(by).agg(pl.len().alias("of"), pl.col("_short").sum().alias("sessions"))
+    told = found.filter(pl.col("sessions") > 0).with_columns(
+        note=pl.lit(CUT_SHORT + measure.capped), corrections=pl.lit(0), turns=pl.lit(0)
+    )
+    return told.select(*by, *_KINDS).cast(_KINDS)  # type: ignore[arg-type]

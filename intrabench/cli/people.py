@@ -1,0 +1,274 @@
+"""Commands for people: blind ratings, annotation, calibration, and people beside simulated users."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from intrabench.cli import options as o
+from intrabench.cli.console import echo, note
+from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.shared import Cases, Plugins, Targets, flag
+from intrabench.errors import IntraBenchError, several
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from intrabench.people.rating.study import Study
+
+rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
+
+Host = Annotated[str, typer.Option("--host", help="Address to listen at; 0.0.0.0 for all. Default: only this machine.")]
+Port = Annotated[int, typer.Option("--port", help="0: any free one.")]
+Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of the study.")]
+
+
+@rate_app.command("design")
+def rate_design(
+    folder: Folder,
+    out: Out = None,
+    title: Annotated[str, typer.Option("--title", help="What raters see at the top; no names of patients.")] = "",
+    inputs: Annotated[int, typer.Option("--inputs", help="How many targets with their prompts are rated.")] = 20,
+    rater: Annotated[list[str], typer.Option("--rater", help="Code of a rater, e.g. r1; give each.")] = ["r1", "r2"],  # noqa: B006
+    each: Annotated[int, typer.Option("--each", help="Raters of each input. Default: all.")] = 0,
+    anchors: Annotated[
+        float, typer.Option("--anchors", help="Share of inputs whose truth and a damaged mask are hidden among them.")
+    ] = 0.2,
+    repeats: Annotated[float, typer.Option("--repeats", help="Share of masks that a rater gets twice.")] = 0.1,
+    training: Annotated[int, typer.Option("--training", help="Masks with feedback at the beginning.")] = 4,
+    pairs: Annotated[bool, flag("--pairs", help="Ask which of two masks is better, instead of scores.")] = False,
+    clinical: Annotated[bool, flag("--clinical", help="Also ask: accept, minor edit, major edit or reject?")] = False,
+    round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom.")] = 0,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Make a study from a run with --save-masks: who rates which masks, in which order."""
+    from intrabench.people.rating.design import Plan, Question, design
+    from intrabench.workspace import results_folder
+
+    questions: tuple[Question, ...] = (("pair" if pairs else "score"), *(("clinical",) if clinical else ()))
+    plan = Plan(
+        **({"title": title} if title else {}),
+        inputs=inputs,
+        raters=tuple(rater),
+        each=each,
+        anchors=anchors,
+        repeats=repeats,
+        training=training,
+        questions=questions,
+        round=round,
+        seed=seed,
+    )
+    study, notes = design(results_folder(out), folder, plan)
+    for code in study.raters:
+        note(f"{code} rates {several(len(study.order(code)), 'mask')}")
+    echo(*notes, err=True)
+    note(f"wrote {folder}; next: intrabench rate serve {folder}")
+
+
+@rate_app.command("serve")
+def rate_serve(folder: Folder, host: Host = "127.0.0.1", port: Port = 8750) -> None:
+    """Serve a study, and print the link of each rater; Ctrl-C ends it, and no answer is lost."""
+    from intrabench.people.servers.run_server import announce, serve
+
+    study = _study(folder)
+    from intrabench.people.rating.server import make_app
+
+    serve(
+        lambda hosts: make_app(study, hosts), *(host, port, lambda address: announce(address, study.tokens, host, echo))
+    )
+
+
+@rate_app.command("bundle")
+def rate_bundle(
+    folder: Folder,
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder to write, to be copied to the rater.")],
+    rater: Annotated[str, typer.Option("--rater", help="Code of the rater.")],
+) -> None:
+    """Write the study for a rater without a network: a folder whose index.html opens in a browser."""
+    from intrabench.people.rating.bundle import write_bundle
+
+    write_bundle(_study(folder), rater, to)
+    note(f"wrote {to}; open {to / 'index.html'}, and read what it saves: intrabench rate import {folder} FILE")
+
+
+@rate_app.command("import")
+def rate_import(
+    folder: Folder, file: Annotated[Path, typer.Argument(help="File that the page of a bundle saved.")]
+) -> None:
+    """Read the answers that a rater saved from a bundle; the same file again changes nothing."""
+    from intrabench.people.rating.bundle import import_answers
+
+    stored, problems = import_answers(_study(folder), file)
+    note(f"{several(stored, 'answer')} of {file} in {folder}")
+    echo(*problems, err=True)
+    if problems:
+        raise typer.Exit(1)
+
+
+@rate_app.command("table")
+def rate_table(
+    folder: Folder, format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text"
+) -> None:
+    """Tabulate what raters said: means, differences, agreement, anchors, correlation with Dice."""
+    from intrabench.cli.console import print_frame
+    from intrabench.people.rating.analysis import Analysis, long, sections
+    from intrabench.reporting.formats import check_format, formatted
+    from intrabench.reporting.table import readable
+
+    check_format(format)
+    for heading, frame in sections(Analysis(long(_study(folder)))):
+        if frame.is_empty():
+            continue
+        if format == "text":
+            print_frame(readable(frame), heading)
+        else:
+            echo(f"# {heading}", *formatted(frame, format).removesuffix("\n").split("\n"), "")
+
+
+@rate_app.command("export")
+def rate_export(folder: Folder, file: Annotated[Path, typer.Argument(help="FILE.csv or FILE.parquet")]) -> None:
+    """Write all answers with what each mask was, one line each."""
+    from intrabench.people.rating.analysis import export_answers, long
+
+    answers = long(_study(folder))
+    export_answers(answers, file)
+    note(f"wrote {several(len(answers), 'answer')} to {file}")
+
+
+def need_people(what: str) -> None:
+    """Refuse a command whose extra is not installed."""
+    from intrabench.errors import IntraBenchError
+
+    try:
+        import starlette  # noqa: F401
+    except ImportError as error:
+        raise IntraBenchError(f"{what} needs starlette; run: pip install 'intrabench[people]'") from error
+
+
+def _study(folder: Path) -> Study:
+    need_people("rating")
+    from intrabench.people.rating.study import Study
+
+    return Study.open(folder)
+
+
+def annotate(
+    model: o.Models = [],  # noqa: B006
+    dataset: o.Datasets = [],  # noqa: B006
+    rater: Annotated[list[str], typer.Option("--rater", help="Pseudonym of a person, e.g. r1; give each.")] = ["r1"],  # noqa: B006
+    cases: Cases = [],  # noqa: B006
+    targets: Targets = [],  # noqa: B006
+    outline: Annotated[bool, flag("--outline", help="Show the outline of the reference.")] = False,
+    title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
+    rounds: o.Rounds = None,
+    effort: o.Effort = None,
+    protocol: o.Protocol = "basic@1",
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    out: Out = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = "float32",
+    weights: o.Weights = None,
+    strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8751,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Let people prompt a model in the browser; their sessions are rows as of any prompter. Ctrl-C ends it."""
+    need_people("annotating")
+    from starlette.types import ASGIApp
+
+    from intrabench.engine.progress.reporter import Quiet
+    from intrabench.people.annotating.annotation import Annotation
+    from intrabench.people.annotating.server import check_raters, make_app, tokens_of
+    from intrabench.people.servers.run_server import announce, serve
+    from intrabench.workspace import results_folder
+
+    check_raters(rater)
+    folder = results_folder(out)
+    given = {
+        **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
+        **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
+        **{"strict": strict, "plugin": plugin, "effort": effort},
+    }
+    options = {name: value for name, value in given.items() if value != []}
+    with ExitStack() as stack:
+        tokens: dict[str, str] = {}
+
+        def make(hosts: frozenset[str]) -> ASGIApp:
+            """The app; tokens are written last, once nothing is refused any more."""
+            annotation = stack.enter_context(Annotation(options, folder, Quiet()))
+            tokens.update(tokens_of(folder, rater))
+            return make_app(annotation, tokens, hosts, title, outline)
+
+        serve(make, host, port, lambda address: announce(address, tokens, host, echo))
+
+
+def calibrate(
+    results: Annotated[
+        Path | None, typer.Argument(help="Results folder, as --out. Default: that of `intrabench annotate`.")
+    ] = None,
+    out: Out = None,
+    file: Annotated[Path, typer.Option("--file", help="The file to write, FILE.toml.")] = Path("calibration.toml"),
+    name: Annotated[str, typer.Option("--name", help="Its name in results. Default: that of the file.")] = "",
+    force: Annotated[bool, flag("--force", help="Replace a file that exists.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Measure on recordings of people how long actions take and how exactly they hit, for `run --effort --hand`."""
+    from intrabench.cli.console import print_frame
+    from intrabench.people.calibrating.calibrate import calibrate as measure
+    from intrabench.people.calibrating.calibrate import write
+    from intrabench.workspace import results_folder
+
+    if results is not None and out is not None:
+        raise IntraBenchError(f"{results} and --out {out} are two results folders; give one, and the file as --file")
+    folder = results_folder(results or out)
+    found = measure(folder, name or file.stem)
+    write(found, file, force)
+    print_frame(found.frame(), f"{found.calibration.id}, {found.calibration.content['seconds']['source']}")
+    echo(*found.notes, err=True)
+    note(f"wrote {file}; use it: intrabench run --effort {file} --hand {file} ...")
+    tell_damage(folder)
+
+
+def gap(
+    results: Annotated[
+        list[Path], typer.Argument(help="Results folders of people and of runs. Default: that of `intrabench run`.")
+    ] = [],  # noqa: B006
+    model: Annotated[
+        str, typer.Option("--model", "-m", help="Only this model.", autocompletion=o.completes("models"))
+    ] = "",
+    metric: Annotated[str, typer.Option("--metric", help="Score to compare.")] = "dice",
+    csv: Annotated[Path | None, typer.Option("--csv", help="Also write the table to this file.")] = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Compare simulated users with people on the same targets and models: scores at equal effort, and their clicks."""
+    from intrabench.cli.console import print_frame
+    from intrabench.cli.results import tell_damage
+    from intrabench.files.atomic import atomically, writing
+    from intrabench.people.gap import gap as compare
+    from intrabench.results.spreadsheet import write_csv
+    from intrabench.workspace import results_folder
+
+    folders = list(results) or [results_folder(None)]
+    found = compare(folders, metric, model)
+    for (name, prompter), part in found.frame.partition_by("model", "prompter", as_dict=True).items():
+        print_frame(_gap_frame(part), f"{prompter}, {name}: simulated minus people, 95 % intervals over patients")
+    echo(*found.notes, err=True)
+    if csv is not None:
+        with writing(csv), atomically(csv) as part_file:
+            write_csv(found.frame, part_file)
+        note(f"wrote {csv}")
+    tell_damage(*folders)
+
+
+def _gap_frame(part: pl.DataFrame) -> pl.DataFrame:
+    """One simulated user, with the interval as text."""
+    import polars as pl
+
+    numbers = [pl.col(name).round(3) for name in ("people", "simulated", "difference")]
+    interval = pl.format("{} to {}", pl.col("low").round(3), pl.col("high").round(3)).fill_null("-")
+    return part.select("measure", *numbers, interval.alias("95 %"), "targets", "patients")

@@ -1,1 +1,0 @@
-"""How real the simulated user is: people and robots that prompted the same model on the same targets."""

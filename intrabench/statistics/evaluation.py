@@ -1,0 +1,149 @@
+"""The sessions of a results folder that count: what outputs of lines are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from intrabench.datasets.base import Dataset
+from intrabench.errors import IntraBenchError
+from intrabench.results.current import IDENTITY, current
+from intrabench.results.current import PROTOCOL as RULES
+from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
+from intrabench.results.origin import datasets_of
+from intrabench.results.runs import read_records
+from intrabench.specs.specs import nearest
+from intrabench.statistics.soundness import command_for, some_rows
+from intrabench.statistics.statistic import Statistic
+from intrabench.statistics.superpixels import prompted
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The sessions of a results folder that count, by lines, and the statistic that an output shows of them.
+
+    rows: with ``line`` and ``name``. lines: `lines_of`. datasets: by spec, or why one is not available. left_out:
+    sentences on sessions that do not count.
+    """
+
+    root: Path
+    rows: pl.DataFrame
+    lines: pl.DataFrame
+    statistic: Statistic
+    datasets: Mapping[str, Dataset | str]
+    left_out: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, root: Path, rows: pl.DataFrame, left_out: Sequence[str], statistic: Statistic) -> Evaluation:
+        """Of rows that count; where the statistic has no metric, it is that of their protocols."""
+        datasets, of_rows = datasets_of(root, rows), statistic.of_protocols(rows["protocol"])
+        return cls(root, *with_lines(rows), of_rows, datasets, left_out)
+
+    @cached_property
+    def scored(self) -> pl.DataFrame:
+        """The sessions with their values, as `scores`."""
+        return self.statistic.measured(self.rows)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """The name of each line."""
+        return dict(self.lines.select("line", "name").iter_rows())
+
+    @cached_property
+    def pictures(self) -> frozenset[str]:
+        """The data sets of photographs and videos."""
+        return pictures_of(self.datasets)
+
+    @cached_property
+    def records(self) -> Sequence[Mapping[str, Any]]:
+        """The records of the runs."""
+        return read_records(self.root)
+
+
+def counted_rows(root: Path, metric: str, protocol: str = "", by: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of prompted sessions that count, and what does not (`current`). by: the columns that define lines.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    return current(prompted(stored_rows(root, protocol), metric or "dice"), by)
+
+
+def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
+    """The rows of a results folder, or only those of one protocol, or of several, separated by commas.
+
+    Raises:
+        IntraBenchError: there are no such rows.
+    """
+    asked = protocols_of(protocol)
+    rows = some_rows(root, *asked[:1])
+    if not asked:
+        return rows
+    known = rows["protocol"].unique().sort().to_list()
+    for one in asked:
+        if one not in known:
+            raise IntraBenchError(
+                f"{root} has no results of protocol {one!r}{nearest(one, known)}; it has {', '.join(known)}; "
+                f"`{command_for(one)}` computes some"
+            )
+    return rows.filter(pl.col("protocol").is_in(asked))
+
+
+def protocols_of(words: str) -> list[str]:
+    """The ids that ``--protocol`` lists."""
+    return [one.strip() for one in words.split(",") if one.strip()]
+
+
+def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:
+    """Those of photographs and videos, whose targets have pixels and no volume."""
+    return frozenset(
+        name for name, one in datasets.items() if isinstance(one, Dataset) and one.card.modality.startswith("natural")
+    )
+
+
+def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows with the number `line` and the `name` of their line, and the lines (`lines_of`)."""
+    lines = lines_of(rows)
+    return rows.join(lines.select(*IDENTITY, "line", "name"), on=list(IDENTITY), nulls_equal=True), lines
+
+
+def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
+    """One line per `IDENTITY`: its number `line`, `shown` (prompter as printed), `label` (model as people call it),
+    `notes` and `name`, which is unique.
+
+    notes: protocol, weights, dtype and strictness, if lines differ in them. `rounds`, `seeds` and `datasets` say how to
+    run the line again.
+    """
+    keys = list(IDENTITY)
+    lines = rows.group_by(keys).agg(
+        pl.col("round").max().alias("rounds"),
+        pl.col("seed").unique().sort().alias("seeds"),
+        pl.col("dataset").unique().sort().alias("datasets"),
+    )
+    lines = lines.sort("prompter", "model", *keys, nulls_last=True).with_row_index("line")
+    notes = pl.concat_str(*_notes(), separator=", ", ignore_nulls=True)
+    lines = lines.with_columns(shown=PROMPTER, label=MODEL, notes=notes)
+    ending = pl.when(pl.col("notes") == "").then(pl.lit("")).otherwise(pl.format(" ({})", "notes"))
+    return lines.with_columns(name=pl.format("{}, {}{}", "shown", "label", ending))
+
+
+def _notes() -> list[pl.Expr]:
+    """The text of each identifying column besides prompter and model, if lines differ in it."""
+
+    def where(differs: pl.Expr, text: pl.Expr) -> pl.Expr:
+        return pl.when(differs).then(text)
+
+    def several(name: str) -> pl.Expr:
+        return pl.col(name).n_unique() > 1
+
+    return [
+        where(pl.struct(*RULES).n_unique() > 1, PROTOCOL),
+        where(several("weights_sha256").over("model"), pl.format("weights {}", pl.col("weights_sha256").str.head(8))),
+        where(several("dtype"), pl.col("dtype")),
+        where(several("strict") & pl.col("strict"), pl.lit("strict")),
+    ]
