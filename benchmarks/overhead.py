@@ -178,7 +178,7 @@ def played(
     started = clock()
     with runner.model.open(volume) as image:
         buffer = WriteBuffer(writer.take, IntegrityCheck(volume, targets.values()))
-        player.play_batches(task, batches_of(task.specs, (), apart=False), targets, image, volume, buffer)
+        player.play_batches(task, batches_of(task.specs, ()), targets, image, volume, buffer)
     buffer.flush()
     return clock() - started
 
