@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from intrabench.engine.progress.cell import Cell
+from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.progress.screen import can_redraw, in_notebook, plain_console, print_line
 from intrabench.engine.progress.tally import Pace, Tally
 from intrabench.files.names import one_line
@@ -20,7 +21,7 @@ BAR = 40
 """Characters of the bar, at most."""
 
 
-class Console:
+class Console(Reporter):
     """A reporter for people, and for downloads without a run: counts, time left, and what each worker does."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -64,14 +64,14 @@ DYING = f"Dask workers died {DEATHS} times in a row before they began a task; wh
 def make_dask_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors]:
     """The executors of a cluster; those of workers that come later join."""
     local = check_where(options.dask)
-    places = worker_placements(str(local), scheduler.job.runners, local) if local else []
+    places = worker_placements(str(local), scheduler.job.runners, local) if local else {}
     with connected(options.dask, scheduler.reporter.say) as client:
         payload = Payload(
             scheduler.store.run_id,
             _absolute(options),
             Path.cwd(),
             None if options.collect else scheduler.store.root.absolute(),
-            {str(number): place.environment for number, place in enumerate(places)},
+            {str(number): environment for number, environment in enumerate(places.values())},  # Dask counts from 0
         )
         made, finished = DaskCluster(client, payload, scheduler), False
         try:
