@@ -6,13 +6,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from types import TracebackType
 from typing import Any
 
 from intrabench.engine.progress.cell import Cell
-from intrabench.engine.progress.reporter import Reporter
+from intrabench.engine.progress.reporter import Quiet, Reporter, Silent
 from intrabench.engine.progress.screen import can_redraw, in_notebook, plain_console, print_line
 from intrabench.engine.progress.tally import Pace, Tally
 from intrabench.files.names import one_line
@@ -151,6 +151,18 @@ class Console(Reporter):
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         with self._lock:
             yield from drawn(self._tally, list(self._files.values()), self._clock(), console, options)
+
+
+def reporting(progress: bool | None = True, quiet: bool = False) -> AbstractContextManager[Reporter]:
+    """A reporter that shows progress, or a silent one; None: show it only on terminals and in notebooks.
+
+    quiet: one that says only what is wrong.
+    """
+    if quiet:
+        return nullcontext(Quiet())
+    if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
+        return Console()
+    return nullcontext(Silent())
 
 
 class File:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
-from intrabench.engine.progress.screen import in_notebook, print_line
+from intrabench.engine.progress.screen import print_line
 from intrabench.fetch.transfer import Progress
 
 
@@ -52,17 +51,3 @@ class Quiet(Silent):
     def say(self, text: str) -> None:
         """One plain line."""
         print_line(text)
-
-
-def reporting(progress: bool | None = True, quiet: bool = False) -> AbstractContextManager[Reporter]:
-    """A reporter that shows progress, or a silent one; None: show it only on terminals and in notebooks.
-
-    quiet: one that says only what is wrong.
-    """
-    if quiet:
-        return nullcontext(Quiet())
-    if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
-        from intrabench.engine.progress.display import Console
-
-        return Console()
-    return nullcontext(Silent())
