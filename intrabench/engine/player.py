@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain
 
 from intrabench import progress
@@ -30,6 +31,17 @@ from intrabench.superpixels.partitions.annotation import annotation_of
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.target import Target
 from intrabench.volume import Volume
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTask:
+    """A task while its image is open: what its sessions are played on, and the buffer of those that were played."""
+
+    task: ImageTask
+    volume: Volume
+    targets: Mapping[str, Target]
+    image: Predictor
+    buffer: WriteBuffer
 
 
 class Player:
@@ -102,7 +114,7 @@ class Player:
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
                 coming = batches_of(specs, suspects, self._fullness(task), last)
-                left += self.play_batches(task, coming, targets, image, volume, buffer)
+                left += self.play_batches(OpenedTask(task, volume, targets, image, buffer), coming)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:
                 left[:0] = buffer.flush()  # before closing, of which a worker could die
@@ -155,62 +167,49 @@ class Player:
         self._take(failed(specs, failure, of_data))
 
     def play_batches(
-        self,
-        task: ImageTask,
-        coming: Iterator[tuple[Sequence[SessionSpec], bool]],
-        targets: Mapping[str, Target],
-        image: Predictor,
-        volume: Volume,
-        buffer: WriteBuffer,
+        self, opened: OpenedTask, coming: Iterator[tuple[Sequence[SessionSpec], bool]]
     ) -> Sequence[SessionSpec]:
         """Play batches against their opened image; one that is alone is written before and after it.
 
         If the scan or a target was changed, what is in the buffer does not count, and this ends; if that was a single
         session, alone, it fails. Returns the specs that are left.
         """
+        title, buffer = opened.task.title, opened.buffer
         for batch, alone in coming:
-            again: Sequence[SessionSpec] = self._flush(task, buffer) if alone else []
+            again: Sequence[SessionSpec] = self._flush(opened) if alone else []
             if buffer.broken:
                 again = [*again, *batch]
             else:
                 self.begins([spec.key for spec in (*buffer.unscored, *batch)])
-                with progress.step("playing", f"playing {several(len(batch), 'session')}", task.title):
-                    again = self._play_batch(task, batch, alone, targets, image, volume, buffer)
+                with progress.step("playing", f"playing {several(len(batch), 'session')}", title):
+                    again = self._play_batch(opened, batch, alone)
                 self.begins([])
             if buffer.broken:
                 return [*again, *(spec for rest, _ in coming for spec in rest)]
-        return self._flush(task, buffer)
+        return self._flush(opened)
 
-    def _flush(self, task: ImageTask, buffer: WriteBuffer) -> Sequence[SessionSpec]:
+    def _flush(self, opened: OpenedTask) -> Sequence[SessionSpec]:
         """Write what is in the buffer; as long as this waits for scores, their sessions are being played."""
+        buffer = opened.buffer
         if buffer.empty:
             return []
         self.begins([spec.key for spec in buffer.unscored])
-        with progress.step("playing", "scoring and storing the last sessions", task.title):
+        with progress.step("playing", "scoring and storing the last sessions", opened.task.title):
             again = buffer.flush()
         self.begins([])
         return again
 
-    def _play_batch(
-        self,
-        task: ImageTask,
-        batch: Sequence[SessionSpec],
-        alone: bool,
-        targets: Mapping[str, Target],
-        image: Predictor,
-        volume: Volume,
-        buffer: WriteBuffer,
-    ) -> Sequence[SessionSpec]:
+    def _play_batch(self, opened: OpenedTask, batch: Sequence[SessionSpec], alone: bool) -> Sequence[SessionSpec]:
         """Play one batch; returns the specs that are to be played again because the scan or a target was changed."""
-        started, monitor = time.perf_counter(), None
+        started, image, buffer, monitor = time.perf_counter(), opened.image, opened.buffer, None
         reset_peaks()
         try:
             with foreign():
                 playing = list[Session | Joint | Divided]()
                 for spec in batch:
-                    playing.append(self._make(spec, targets, volume))
+                    playing.append(self._make(opened, spec))
         except Exception as error:  # of a property of the user's own, such as a model's abilities
-            self._fail(task, batch, failure_of(error, started))
+            self._fail(opened.task, batch, failure_of(error, started))
             return []
         try:
             if alone and len(batch) == 1:
@@ -224,14 +223,14 @@ class Player:
         self._take(failed(batch, Failure("error", monitor.message)))
         return []
 
-    def _make(self, spec: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
+    def _make(self, opened: OpenedTask, spec: SessionSpec) -> Session | Joint | Divided:
         """The session of a spec, or its joint session."""
+        targets = [opened.targets[info.id] for info in spec.targets]
         if spec.protocol.partition:
-            return Divided(spec.key, self._annotation([targets[info.id] for info in spec.targets]), self.job.metrics)
-        own = list[Session]()
-        for key, info in zip(spec.sessions, spec.targets, strict=True):
-            target, masks = targets[info.id], self.job.save_masks
-            own.append(make_session(self.job, spec, key, target, volume, self._scorer, masks))
+            return Divided(spec.key, self._annotation(targets), self.job.metrics)
+        own, masks = list[Session](), self.job.save_masks
+        for key, target in zip(spec.sessions, targets, strict=True):
+            own.append(make_session(self.job, spec, key, target, opened.volume, self._scorer, masks))
         rules = spec.protocol.joint
         if rules is None:
             return own[0]
