@@ -93,7 +93,7 @@ class DaskCluster:
         self.seats: dict[str, Counter[DaskExecutor]] = {}  # by the addresses of workers
         self.loaded: dict[str, ModelRunner] = {}
         self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each task, also if it is played in portions
-        self.started: Counter[str] = Counter()  # how often each task in executor was begun, by its name
+        self.started: Counter[str] = Counter()  # how often each task was begun, by its name
         self.begun = 0  # tasks
         self.stopped_at: float | None = None
         self.discovery = WorkerDiscovery(client, payload.needs)
@@ -116,7 +116,7 @@ class DaskCluster:
             time.sleep(0.1)
 
     def more(self) -> Sequence[DaskExecutor]:
-        """Hands for the workers that are new."""
+        """Executors for the workers that are new."""
         if time.monotonic() - self._looked < LOOK_SECONDS or self.stopped_at:
             return []
         now = self.discovery.look()

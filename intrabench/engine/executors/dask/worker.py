@@ -236,7 +236,7 @@ def close(run: str, finished: bool) -> None:
 
 
 def _worker(payload: Payload) -> DaskWorker | None:
-    """The dask_worker of a run; None if the run has ended."""
+    """What this worker does for a run; None if the run has ended."""
     from distributed import get_worker
 
     with _lock:
