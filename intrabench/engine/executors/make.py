@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from intrabench.engine.clusters.connect import check_where
 from intrabench.engine.executors.executor import Executors, InProcessExecutor
 from intrabench.engine.executors.placement import (
     Placements,
@@ -36,6 +37,7 @@ def make_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors
         yield Executors([here], [here], here=True)
         return
     if options.dask:
+        check_where(options.dask)  # before Dask is imported, which may not be installed
         from intrabench.engine.executors.dask.executor import make_dask_executors
 
         with make_dask_executors(options, scheduler) as executors:
