@@ -27,7 +27,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.engine.integrity import IntegrityCheck
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Plan, prepare
-from intrabench.engine.player import Player, batches_of
+from intrabench.engine.player import OpenedTask, Player, batches_of
 from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.write_buffer import WriteBuffer
@@ -178,7 +178,7 @@ def played(
     started = clock()
     with runner.model.open(volume) as image:
         buffer = WriteBuffer(writer.take, IntegrityCheck(volume, targets.values()))
-        player.play_batches(task, batches_of(task.specs, (), apart=False), targets, image, volume, buffer)
+        player.play_batches(OpenedTask(task, volume, targets, image, buffer), batches_of(task.specs, ()))
     buffer.flush()
     return clock() - started
 

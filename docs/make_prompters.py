@@ -17,10 +17,10 @@ from small_pictures import shrink
 from intrabench.cli.describe import parameters_of
 from intrabench.datasets.base import Files
 from intrabench.effort import effort_of_round
-from intrabench.engine.preview import played
 from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.box_fill import BoxFill
+from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.combined import make_prompter
@@ -128,7 +128,19 @@ class Example:
         """The session, played."""
         volume, target = self.scan
         model = BoxFill() if self.number else Bright()  # boxes leave a lot to correct
-        found = played(model, make_prompter(self.spec), target, volume, protocol("overlap@1"), self.number, seed=SEED)
+        found = Session(
+            "",
+            target,
+            make_prompter(self.spec),
+            model.abilities,
+            protocol("overlap@1"),
+            seed=SEED,
+            rounds=self.number,
+            image=volume,
+            keep_masks=True,
+        )
+        with model.open(volume) as image:
+            play([found], image)
         for row in found.rows:
             if row["status"] in FAILED:
                 raise RuntimeError(f"{self.spec}: {row['error']}")  # else its picture would show nothing

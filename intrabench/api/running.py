@@ -86,7 +86,7 @@ def run(
     """
     given = dict(locals())
     from intrabench.engine.options import chosen
-    from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.progress.display import reporting
     from intrabench.engine.run import execute, rows_of
     from intrabench.engine.summary import counted
     from intrabench.workspace import results_folder

@@ -41,7 +41,7 @@ def data_get(
     from intrabench.engine.make_job import make_preparation
     from intrabench.engine.options import Options
     from intrabench.engine.prepare_cases import prepare_cases
-    from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.progress.display import reporting
     from intrabench.engine.signals import ending_softly
 
     def tell(dataset: Dataset, case: str, index: CaseIndex) -> None:

@@ -118,7 +118,7 @@ def _show(rows: pl.DataFrame, preset: Protocol, command: str) -> None:
 
 def play(options: Options, out: Path | None, command: str, show: Callable[[pl.DataFrame], None]) -> None:
     """Run, show the rows of the run, and set the exit code. command: shows all results."""
-    from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.progress.display import reporting
     from intrabench.engine.run import execute, rows_of
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, said

@@ -66,7 +66,7 @@ def weights_id(name: str) -> str:
 @weights_app.command("get")
 def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompletion=_known)]) -> None:
     """Download missing weights and verify them; sources are tried in turn."""
-    from intrabench.engine.progress.reporter import reporting
+    from intrabench.engine.progress.display import reporting
     from intrabench.models.weights.fetch import described, fetch
 
     def fetched(name: str) -> object:

@@ -1,4 +1,4 @@
-"""An image that a model has opened, and the sessions on it; runs and people begin theirs here."""
+"""An image that a model has opened, and the sessions on it; runs, people and previews begin theirs here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def opened_image(runner: ModelRunner, volume: Volume, strict: bool) -> Iterator[
 
 
 def make_session(
-    job: Job, spec: SessionSpec, key: str, target: Target, volume: Volume, scorer: Scorer, keep_masks: bool
+    job: Job, spec: SessionSpec, key: str, target: Target, volume: Volume, scorer: Scorer | None, keep_masks: bool
 ) -> Session:
     """The session of a spec on a target, or one of those of a joint spec; key: its own."""
     return Session(

@@ -26,28 +26,12 @@ DEATHS = 3
 """Deaths of one task that end it, not counting those that only narrow down who is at fault."""
 
 
-class CrashCount:
-    """What workers died of that played a task. verdict: the failure of all that is left, once it is clear."""
-
-    def __init__(self) -> None:
-        self.verdict: Failure | None = None
-        self._deaths = 0
-
-    def died(self, failure: Failure, opening: bool) -> None:
-        """One died of a session or of the image; opening: it takes too long to open, and would again."""
-        self._deaths += 1
-        if opening:
-            self.verdict = failure
-        elif self._deaths >= DEATHS:
-            died = f"{failure.message}; {several(DEATHS, 'worker')} died of this image"
-            self.verdict = replace(failure, message=died)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ImageTask:
     """The specs that share one opened image: one case and one model. They are made when they are asked for.
 
-    crashes: on whom deaths of workers are blamed in this run, in whatever portions the task is played.
+    deaths: of workers that played it in this run, in whatever portions. verdict: the failure of all that is left of it,
+    once it is clear that they died of the image.
     """
 
     job: Job
@@ -55,7 +39,8 @@ class ImageTask:
     case: str
     runner: ModelRunner
     index: CaseIndex
-    crashes: CrashCount = field(default_factory=CrashCount)
+    deaths: int = 0
+    verdict: Failure | None = None
 
     @property
     def specs(self) -> list[SessionSpec]:
@@ -82,6 +67,15 @@ class ImageTask:
         """Name of the lock of the run that plays the task."""
         parts = (self.dataset.short_spec, self.case, *self.runner.identity)
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16] + ".lock"
+
+    def died(self, failure: Failure, opening: bool) -> None:
+        """A worker died of a session or of the image; opening: it takes too long to open, and would again."""
+        self.deaths += 1
+        if opening:
+            self.verdict = failure
+        elif self.deaths >= DEATHS:
+            died = f"{failure.message}; {several(DEATHS, 'worker')} died of this image"
+            self.verdict = replace(failure, message=died)
 
 
 Selected = tuple[Dataset, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain
 
 from intrabench import progress
@@ -30,6 +31,17 @@ from intrabench.superpixels.partitions.annotation import annotation_of
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.target import Target
 from intrabench.volume import Volume
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedTask:
+    """A task while its image is open: what its sessions are played on, and the buffer of those that were played."""
+
+    task: ImageTask
+    volume: Volume
+    targets: Mapping[str, Target]
+    image: Predictor
+    buffer: WriteBuffer
 
 
 class Player:
@@ -63,23 +75,21 @@ class Player:
 
         `take` stores what is finished.
 
-        If somebody changes the scan or a target, the sessions since then do not count. They are played again with fresh
-        copies, one by one, so that only those fail who did it.
+        If somebody changes the scan or a target, the sessions since then do not count. With fresh copies they become
+        suspects, each alone, so that only those fail who did it.
         """
         self._take = take
         if self._loaded is not None and self._loaded != task.runner:
             self._loaded.release()  # one model in memory at a time
         self._loaded = task.runner
-        left = self._play_opened(task, specs, suspects, apart=False)
+        left = self._play_opened(task, specs, suspects)
+        if left:
+            self.say(f"{task.title}: the scan or a target was changed; what played since is played again")
         while left:
-            left = self._play_opened(task, left, (), apart=True)
+            left = self._play_opened(task, (), [[spec] for spec in left])
 
     def _play_opened(
-        self,
-        task: ImageTask,
-        specs: Sequence[SessionSpec],
-        suspects: Sequence[Sequence[SessionSpec]],
-        apart: bool,
+        self, task: ImageTask, specs: Sequence[SessionSpec], suspects: Sequence[Sequence[SessionSpec]]
     ) -> Sequence[SessionSpec]:
         """Read and open the image and play the specs; returns those that are left because somebody changed the scan."""
         every = [*chain(specs, *suspects)]
@@ -95,7 +105,7 @@ class Player:
                     every = [*chain(specs, *suspects)]
                     buffer = WriteBuffer(self._take, IntegrityCheck(volume, targets.values()))
                     image = stack.enter_context(opened_image(task.runner, volume, self.job.strict))
-                    if apart and buffer.integrity.broken:
+                    if suspects and buffer.integrity.broken:
                         raise IntraBenchError(f"model: on opening, it changed the scan, {REMEDY}")
             except NotApplicable as reason:
                 self._take(not_applicable(every, in_words(reason)))
@@ -103,8 +113,8 @@ class Player:
                 self._fail(task, every, failure_of(error, started), of_data=buffer is None)
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
-                coming = batches_of(specs, suspects, apart, self._fullness(task), last)
-                left += self.play_batches(task, coming, targets, image, volume, buffer, apart)
+                coming = batches_of(specs, suspects, self._fullness(task), last)
+                left += self.play_batches(OpenedTask(task, volume, targets, image, buffer), coming)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:
                 left[:0] = buffer.flush()  # before closing, of which a worker could die
@@ -112,8 +122,6 @@ class Player:
             if buffer is not None and (buffer.broken or buffer.integrity.broken):
                 self._stored = None  # the next model gets a fresh copy
                 self._annotations.clear()
-        if left and not apart:
-            self.say(f"{task.title}: the scan or a target was changed; what played since is played again")
         return left
 
     def _fullness(self, task: ImageTask) -> Callable[[], float]:
@@ -159,82 +167,70 @@ class Player:
         self._take(failed(specs, failure, of_data))
 
     def play_batches(
-        self,
-        task: ImageTask,
-        coming: Iterator[tuple[Sequence[SessionSpec], bool]],
-        targets: Mapping[str, Target],
-        image: Predictor,
-        volume: Volume,
-        buffer: WriteBuffer,
-        apart: bool = False,
+        self, opened: OpenedTask, coming: Iterator[tuple[Sequence[SessionSpec], bool]]
     ) -> Sequence[SessionSpec]:
         """Play batches against their opened image; one that is alone is written before and after it.
 
-        If the scan or a target was changed, what is in the buffer does not count, and this ends; apart, each spec is a
-        batch, and that one fails. Returns the specs that are left.
+        If the scan or a target was changed, what is in the buffer does not count, and this ends; if that was a single
+        session, alone, it fails. Returns the specs that are left.
         """
+        title, buffer = opened.task.title, opened.buffer
         for batch, alone in coming:
-            again: Sequence[SessionSpec] = self._flush(task, buffer) if alone else []
-            if again:
+            again: Sequence[SessionSpec] = self._flush(opened) if alone else []
+            if buffer.broken:
                 again = [*again, *batch]
             else:
                 self.begins([spec.key for spec in (*buffer.unscored, *batch)])
-                with progress.step("playing", f"playing {several(len(batch), 'session')}", task.title):
-                    again = self._play_batch(task, batch, alone, targets, image, volume, buffer, apart)
+                with progress.step("playing", f"playing {several(len(batch), 'session')}", title):
+                    again = self._play_batch(opened, batch, alone)
                 self.begins([])
-            if again:
-                return [*([] if apart else again), *(spec for rest, _ in coming for spec in rest)]
-        return self._flush(task, buffer)
+            if buffer.broken:
+                return [*again, *(spec for rest, _ in coming for spec in rest)]
+        return self._flush(opened)
 
-    def _flush(self, task: ImageTask, buffer: WriteBuffer) -> Sequence[SessionSpec]:
+    def _flush(self, opened: OpenedTask) -> Sequence[SessionSpec]:
         """Write what is in the buffer; as long as this waits for scores, their sessions are being played."""
+        buffer = opened.buffer
         if buffer.empty:
             return []
         self.begins([spec.key for spec in buffer.unscored])
-        with progress.step("playing", "scoring and storing the last sessions", task.title):
+        with progress.step("playing", "scoring and storing the last sessions", opened.task.title):
             again = buffer.flush()
         self.begins([])
         return again
 
-    def _play_batch(
-        self,
-        task: ImageTask,
-        batch: Sequence[SessionSpec],
-        alone: bool,
-        targets: Mapping[str, Target],
-        image: Predictor,
-        volume: Volume,
-        buffer: WriteBuffer,
-        apart: bool,
-    ) -> Sequence[SessionSpec]:
-        """Play one batch; returns the specs that do not count because the scan or a target was changed."""
-        started, monitor = time.perf_counter(), IntegrityMonitor(image, buffer.integrity)
+    def _play_batch(self, opened: OpenedTask, batch: Sequence[SessionSpec], alone: bool) -> Sequence[SessionSpec]:
+        """Play one batch; returns the specs that are to be played again because the scan or a target was changed."""
+        started, image, buffer, monitor = time.perf_counter(), opened.image, opened.buffer, None
         reset_peaks()
         try:
             with foreign():
                 playing = list[Session | Joint | Divided]()
                 for spec in batch:
-                    playing.append(self._make(spec, targets, volume))
+                    playing.append(self._make(opened, spec))
         except Exception as error:  # of a property of the user's own, such as a model's abilities
-            self._fail(task, batch, failure_of(error, started))
+            self._fail(opened.task, batch, failure_of(error, started))
             return []
         try:
-            self._remembered = play(playing, monitor if apart else image, self._scorer)
+            if alone and len(batch) == 1:
+                image = monitor = IntegrityMonitor(image, buffer.integrity)
+            self._remembered = play(playing, image, self._scorer)
         finally:
             buffer.add(SessionBatch(batch, [one.sessions for one in playing], memory()))
         again = buffer.flush() if alone else buffer.flush_if_due()
-        if apart and again:
-            self._take(failed(batch, Failure("error", monitor.message)))
-        return again
+        if monitor is None or not again:
+            return again
+        self._take(failed(batch, Failure("error", monitor.message)))
+        return []
 
-    def _make(self, spec: SessionSpec, targets: Mapping[str, Target], volume: Volume) -> Session | Joint | Divided:
+    def _make(self, opened: OpenedTask, spec: SessionSpec) -> Session | Joint | Divided:
         """The session of a spec, or its joint session."""
+        targets = [opened.targets[info.id] for info in spec.targets]
         if spec.protocol.partition:
-            return Divided(spec.key, self._annotation([targets[info.id] for info in spec.targets]), self.job.metrics)
-        own = list[Session]()
-        for key, info in zip(spec.sessions, spec.targets, strict=True):
-            target, masks = targets[info.id], self.job.save_masks
-            own.append(make_session(self.job, spec, key, target, volume, self._scorer, masks))
+            return Divided(spec.key, self._annotation(targets), self.job.metrics)
+        own, masks = list[Session](), self.job.save_masks
+        for key, target in zip(spec.sessions, targets, strict=True):
+            own.append(make_session(self.job, spec, key, target, opened.volume, self._scorer, masks))
         rules = spec.protocol.joint
         if rules is None:
             return own[0]
@@ -255,15 +251,11 @@ def _ids(specs: Sequence[SessionSpec]) -> list[str]:
 def batches_of(
     specs: Sequence[SessionSpec],
     suspects: Sequence[Sequence[SessionSpec]],
-    apart: bool,
     fullness: Callable[[], float] = lambda: 0.0,
     last: int = LAST_BATCH,
 ) -> Iterator[tuple[Sequence[SessionSpec], bool]]:
-    """The batches, and whether each is alone: those that the clock suggests, then the suspects; apart, each spec."""
-    if apart:
-        yield from (([spec], True) for spec in specs)
-    else:
-        costs = [sum(info.slices for info in spec.targets) for spec in specs]
-        for batch in batches(specs, costs, fullness=fullness, last=last):
-            yield batch, False
+    """The batches, and whether each is alone: those that the clock suggests, then the suspects."""
+    costs = [sum(info.slices for info in spec.targets) for spec in specs]
+    for batch in batches(specs, costs, fullness=fullness, last=last):
+        yield batch, False
     yield from ((suspect, True) for suspect in suspects)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Lock
 
 from intrabench.datasets.base import Dataset
@@ -11,13 +12,12 @@ from intrabench.datasets.cases.selection import select_cases
 from intrabench.datasets.cases.store import ask_for_space, fetch_shared, to_download
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.datasets.cases.trusted_folders import note_given
-from intrabench.engine.executors.executor import Executors
+from intrabench.engine.executors.executor import Executor, Executors
 from intrabench.engine.executors.make import make_preparers
 from intrabench.engine.job import Job
 from intrabench.engine.options import Options
 from intrabench.engine.plan import Selected, Unavailable, find_prepared
 from intrabench.engine.progress.reporter import Reporter
-from intrabench.engine.scheduler import CaseScheduler
 from intrabench.engine.task_queue import TaskQueue
 from intrabench.errors import IntraBenchError, attempt
 from intrabench.fetch.source import Source
@@ -43,12 +43,11 @@ def prepare_cases(job: Job, options: Options, reporter: Reporter, tell: Tell) ->
     return not preparation.failed
 
 
-class _CasePreparation(CaseScheduler):
+class _CasePreparation:
     """The cases of data sets that are ready, and those on the queue. failed: how many cases and data sets failed."""
 
     def __init__(self, job: Job, reporter: Reporter, tell: Tell) -> None:
-        super().__init__(TaskQueue((), ()), reporter)
-        self.job, self.tell, self.failed = job, tell, 0
+        self.job, self.reporter, self.tell, self.failed = job, reporter, tell, 0
         self._in_vain, self._given_up, self._lock = Counter[Dataset](), set[Dataset](), Lock()
         self._files: dict[Source, None] = {}
         self.ready: dict[Selected, CaseIndex] = {}
@@ -60,12 +59,17 @@ class _CasePreparation(CaseScheduler):
                 self.ready[selected] = index
         self.queue = TaskQueue((), waiting)
 
-    def begin(self, executors: Executors) -> None:
-        """Tell what is there."""
+    def run(self, executors: Executors) -> None:
+        """Tell what is there, and have the rest prepared."""
         if total := len(self.ready) + self.queue.cases:
             self.reporter.begin(total, len(self.ready), "case")
         for (dataset, case), index in self.ready.items():
             self.tell(dataset, case, index)
+        executors.run(partial(self._stop, executors), self._prepare_all)
+
+    def _stop(self, executors: Executors) -> None:
+        self.queue.stop()
+        executors.stop()
 
     def _cases(self, dataset: Dataset) -> Sequence[str]:
         """The selected cases; none if what all of them need cannot be had, or if there is no room for them."""
@@ -89,7 +93,13 @@ class _CasePreparation(CaseScheduler):
             return False
         return True
 
-    def take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
+    def _prepare_all(self, executor: Executor) -> None:
+        while (selected := self.queue.case()) is not None:
+            if self._wants(selected[0]):
+                self._take(*selected, executor.prepare(*selected))
+            self.queue.prepared()
+
+    def _take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
         """A case is prepared, or cannot be."""
         with self._lock:
             if isinstance(found, Failure):
@@ -100,7 +110,7 @@ class _CasePreparation(CaseScheduler):
                 self._in_vain[dataset] = self._in_vain[dataset] + 1 if isinstance(found, Unavailable) else 0
             self.reporter.advance(1, int(isinstance(found, Failure)))
 
-    def wants(self, dataset: Dataset) -> bool:
+    def _wants(self, dataset: Dataset) -> bool:
         """Whether it is of use to try another case of a data set."""
         with self._lock:
             if self._in_vain[dataset] < PATIENCE:

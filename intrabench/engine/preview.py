@@ -12,15 +12,15 @@ from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_job
+from intrabench.engine.opened_image import make_session, opened_image
 from intrabench.engine.options import Options
-from intrabench.errors import IntraBenchError, foreign, in_words
-from intrabench.models.base import Model, open_image
+from intrabench.engine.session_spec import SessionSpec
+from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompters.base import Prompter, dialogue
+from intrabench.prompters.base import dialogue
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts
-from intrabench.protocols import Protocol
 from intrabench.reporting.pictures import Picture
 from intrabench.specs.specs import nearest
 from intrabench.target import Target
@@ -76,7 +76,7 @@ def _find(dataset: Dataset, case: str | None, target: str | None) -> tuple[Store
 
 def _first(job: Job, target: Target, volume: Volume) -> Prompts:
     prompter = job.prompters[0]
-    user = User(target, job.datasets[0].short_spec, job.seeds[0], volume, prompter.spec)
+    user = User(target, job.datasets[0].stored_as.short_spec, job.seeds[0], volume, prompter.spec)
     try:
         with foreign():
             turn = next(dialogue(prompter, user), None)
@@ -89,54 +89,37 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
 
 def _rounds(job: Job, target: Target, volume: Volume, what: str) -> Iterator[tuple[str, Picture]]:
     """Play a session; a picture of each round."""
-    prompter, model = job.prompters[0], job.runners[0].model
-    who = f"{prompter.spec}   {model.short_spec}"
-    session = played(
-        model, prompter, target, volume, job.protocol, job.rounds, dataset=job.datasets[0].short_spec, seed=job.seeds[0]
+    spec = SessionSpec(
+        job.protocol, job.runners[0], job.prompters[0], job.datasets[0], target.case, (target.info(),), job.seeds[0]
     )
+    session = _played(job, spec, target, volume)
+    model, prompter = spec.runner.model.short_spec, spec.prompter.spec
     given = turns_by_round(session.turns)
     for row, mask in zip(session.rows, session.masks, strict=True):
         if row["dice"] is None or row["error"]:
             raise IntraBenchError(
-                f"round {row['round']} of {prompter.spec} with {model.short_spec} ended as {row['status']} "
+                f"round {row['round']} of {prompter} with {model} ended as {row['status']} "
                 f"({row['error']}); try another model or prompter"
             )
         state = f"round {row['round']}   Dice {row['dice']:.3f}   {row['interactions']:g} interactions so far"
         new = [turn.prompts for turn in given.get(row["round"], [])]
-        yield f"round{row['round']}", Picture(volume, target, new, mask, (who, what, state))
+        yield f"round{row['round']}", Picture(volume, target, new, mask, (f"{prompter}   {model}", what, state))
 
 
-def played(
-    model: Model,
-    prompter: Prompter,
-    target: Target,
-    volume: Volume,
-    protocol: Protocol,
-    rounds: int,
-    *,
-    dataset: str = "",
-    seed: int = 0,
-) -> Session:
+def _played(job: Job, spec: SessionSpec, target: Target, volume: Volume) -> Session:
     """Play a session to its end and keep its masks."""
-    session = Session(
-        "preview",
-        target,
-        prompter,
-        model.abilities,
-        protocol,
-        dataset=dataset,
-        seed=seed,
-        rounds=rounds,
-        image=volume,
-        keep_masks=True,
-    )
+    session = make_session(job, spec, "preview", target, volume, None, keep_masks=True)
     try:
-        with foreign(), open_image(model, volume) as image:
+        with foreign(), opened_image(spec.runner, volume, job.strict) as image:
             play([session], image)
+    except NotApplicable as reason:
+        raise IntraBenchError(
+            f"model {spec.runner.model.name} does not take this scan ({in_words(reason)}); try another model or scan"
+        ) from reason
     except IntraBenchError:
         raise
     except Exception as error:  # out of memory, a broken network
         raise IntraBenchError(
-            f"model {model.name} cannot open the scan ({in_words(error)}); try another device or model"
+            f"model {spec.runner.model.name} cannot open the scan ({in_words(error)}); try another device or model"
         ) from error
     return session

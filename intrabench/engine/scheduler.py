@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
 from functools import partial
-from threading import Event, RLock, Thread
-from typing import Any
+from threading import RLock
 
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.executors.executor import Executor, Executors, Stopped, StoringExecutor
+from intrabench.engine.executors.executor import Executor, Executors, StoringExecutor
 from intrabench.engine.executors.placement import MOST
 from intrabench.engine.plan import ImageTask, Plan
 from intrabench.engine.progress.reporter import Reporter
@@ -25,79 +22,13 @@ from intrabench.models.base import Failure
 WAITS = 3
 """So many times a run finds all that is left locked by other runs, with pauses, before it says for whom it waits."""
 
-ARRIVAL_SECONDS = 1.0
-"""How often it is asked whether more executors have come."""
 
-
-class CaseScheduler(ABC):
-    """Has the cases of a queue prepared. `take` says what becomes of each; subclasses also have tasks played."""
-
-    def __init__(self, queue: TaskQueue, reporter: Reporter) -> None:
-        self.queue, self.reporter = queue, reporter
-
-    def run(self, executors: Executors) -> None:
-        """Have executors do all that is on the queue; the first error ends all.
-
-        Raises:
-            IntraBenchError: a worker refuses the job, or the results cannot be written.
-        """
-        self.begin(executors)
-        if executors.here:
-            self._prepare_all(executors.preparers[0])
-            for executor in executors.players:
-                self._play_all(executor)
-        else:
-            self._run_threads(executors)
-        self.end()
-
-    def _run_threads(self, executors: Executors) -> None:
-        def playing(players: Iterable[Executor]) -> list[Callable[[], None]]:
-            return [partial(self._play_all, executor) for executor in players]
-
-        preparing = [partial(self._prepare_all, executor) for executor in executors.preparers]
-        stop, more = partial(self.stop, executors), lambda: playing(executors.more())
-        run_threads([*preparing, *playing(executors.players)], stop, more)
-
-    @abstractmethod
-    def begin(self, executors: Executors) -> None:
-        """The work begins."""
-
-    def end(self) -> None:  # noqa: B027
-        """All is done."""
-
-    def wants(self, dataset: Dataset) -> bool:
-        """Whether another case of a data set is still to be prepared."""
-        return True
-
-    @abstractmethod
-    def take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
-        """A case is prepared, or cannot be."""
-
-    def prepared(self, last: bool) -> None:  # noqa: B027
-        """A case was taken."""
-
-    def _prepare_all(self, executor: Executor) -> None:
-        while (selected := self.queue.case()) is not None:
-            if self.wants(selected[0]):
-                self.take(*selected, executor.prepare(*selected))
-            self.prepared(last=self.queue.prepared())
-
-    def _play_all(self, executor: Executor) -> None:  # noqa: B027
-        """Play what is on the queue; here there are only cases."""
-
-    def stop(self, executors: Executors) -> None:
-        """Have all executors end soon; what is complete is kept. Called from any thread."""
-        self.queue.stop()
-        for executor in (*executors.preparers, *executors.players):
-            executor.stop()
-
-
-class Scheduler(CaseScheduler):
+class Scheduler:
     """Has what a plan leaves to be done prepared, played and stored."""
 
     def __init__(self, plan: Plan, writer: ResultWriter, reporter: Reporter) -> None:
-        super().__init__(TaskQueue(plan.job.runners, plan.waiting, apart=not plan.job.ships), reporter)
-        self.plan, self.job, self.writer = plan, plan.job, writer
+        self.plan, self.job, self.writer, self.reporter = plan, plan.job, writer, reporter
+        self.queue = TaskQueue(self.job.runners, plan.waiting, apart=not self.job.ships)
         self.store, self.summary = writer.store, writer.summary
         self.locks = TaskLocks(self.job, writer, reporter)
         self._expected: dict[ImageTask, int] = {}  # sessions that were missing when it was put on the queue
@@ -113,17 +44,24 @@ class Scheduler(CaseScheduler):
         if not plan.waiting:
             self._tell_notes()
 
-    def begin(self, executors: Executors) -> None:
-        """Tell what is to be done; in this process, all cases are prepared before."""
+    def run(self, executors: Executors) -> None:
+        """Have executors do all that is on the queue; the first error ends all.
+
+        Raises:
+            IntraBenchError: a worker refuses the job, or the results cannot be written.
+        """
         self.reporter.converting(self.queue.cases)
         self._players = len(executors.players)
-        if not (executors.here and self.queue.cases):
+        if not (executors.here and self.queue.cases):  # in this process, all cases are prepared first
             self._begin()
-
-    def end(self) -> None:
-        """Write again what other runs have replaced since."""
+        executors.run(partial(self.stop, executors), self._prepare_all, self._play_all)
         if self.summary.already:
             self.writer.renewed(self._patients)
+
+    def stop(self, executors: Executors) -> None:
+        """Have all executors end soon; what is complete is kept. Called from any thread."""
+        self.queue.stop()
+        executors.stop()
 
     @property
     def executors(self) -> int:
@@ -137,18 +75,18 @@ class Scheduler(CaseScheduler):
         self.reporter.begin(self.summary.total, self.summary.already)
         self._begun = True
 
-    def take(self, dataset: Dataset, case: str, found: CaseIndex | Failure) -> None:
-        """A case is prepared: put its sessions on the queue. Or it cannot be: they have no data."""
-        if isinstance(found, Failure):
-            self._lost(dataset, case, found)
-        else:
-            self._found(dataset, case, found)
-
-    def prepared(self, last: bool) -> None:
-        """Say how many cases are left, and in the end what is unusual."""
-        self.reporter.converting(self.queue.cases)
-        if last:
-            self._tell_notes()
+    def _prepare_all(self, executor: Executor) -> None:
+        """Have cases prepared, and put their sessions on the queue; those of a case that cannot be have no data."""
+        while (selected := self.queue.case()) is not None:
+            found = executor.prepare(*selected)
+            if isinstance(found, Failure):
+                self._lost(*selected, found)
+            else:
+                self._found(*selected, found)
+            last = self.queue.prepared()
+            self.reporter.converting(self.queue.cases)
+            if last:
+                self._tell_notes()
 
     def _tell_notes(self) -> None:
         """What is unusual, now that all cases are known."""
@@ -156,7 +94,7 @@ class Scheduler(CaseScheduler):
             self.reporter.say(line)
 
     def _play_all(self, executor: Executor) -> None:
-        if not self._begun:  # in this process, all cases are prepared first
+        if not self._begun:
             self._begin()
         while (found := self.queue.next(executor.runner)) is not None:
             if isinstance(found, SharedTask):
@@ -221,41 +159,3 @@ class Scheduler(CaseScheduler):
             if self._begun:
                 self.reporter.expect(len(specs))
             self.writer.take(failed(specs, failure, of_data=True))
-
-
-Call = Callable[[], Any]
-
-
-def run_threads(calls: Iterable[Call], stop: Call, more: Callable[[], Iterable[Call]] = tuple) -> None:
-    """Make each call in a thread of its own, also those that come later (`more`), until all have returned.
-
-    What the first one raises, or Ctrl-C, has `stop` called, which lets the others end soon; it is raised again then.
-    """
-    ends, errors = list[Event](), list[BaseException]()  # in Python 3.11, Ctrl-C makes `Thread.join` take it for ended
-
-    def work(call: Call, end: Event) -> None:
-        try:
-            call()
-        except BaseException as error:
-            errors.append(error)
-            stop()
-        finally:
-            end.set()
-
-    def begin(new: Iterable[Call]) -> None:
-        for call in new:
-            Thread(target=work, args=(call, end := Event()), daemon=True).start()
-            ends.append(end)
-
-    try:
-        begin(calls)
-        while running := [end for end in ends if not end.is_set()]:
-            running[0].wait(ARRIVAL_SECONDS)
-            begin(more())
-    except BaseException:  # Ctrl-C, or a signal that ends the run
-        stop()
-        for end in ends:
-            end.wait()
-        raise
-    if raised := [error for error in errors if not isinstance(error, Stopped)]:
-        raise raised[0]

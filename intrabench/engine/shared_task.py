@@ -45,8 +45,8 @@ class SharedTask:
         """Have an executor play portions until none is left."""
         while specs := self.portion():
             try:
-                if verdict := self.task.crashes.verdict:
-                    self.take(failed(specs, verdict))
+                if self.task.verdict:
+                    self.take(failed(specs, self.task.verdict))
                 else:
                     executor.play(self.task, specs, self.take)
             finally:

@@ -35,27 +35,27 @@ class TaskQueue:
     def __init__(self, runners: Iterable[ModelRunner], cases: Iterable[Selected], apart: bool = False) -> None:
         self._least = START_SECONDS if apart else 0.0
         self._changed = Condition()
-        self._groups: dict[ModelRunner, deque[ImageTask]] = {runner: deque() for runner in runners}
-        self._held: deque[tuple[float, ImageTask]] = deque()
-        self._pools: list[SharedTask] = []
+        self._tasks: dict[ModelRunner, deque[ImageTask]] = {runner: deque() for runner in runners}
+        self._locked: deque[tuple[float, ImageTask]] = deque()
+        self._shared: list[SharedTask] = []
         self._cases, self._preparing, self._stopped = deque(cases), 0, False
 
     def add(self, task: ImageTask) -> None:
         """A task that can be played now."""
         with self._changed:
-            self._groups[task.runner].append(task)
+            self._tasks[task.runner].append(task)
             self._changed.notify_all()  # not each that waits would take it
 
     def later(self, task: ImageTask) -> bool:
         """A task that another run holds. Returns whether nothing else is left to be handed out."""
         with self._changed:
-            self._held.append((time.monotonic() + PAUSE_SECONDS, task))
-            return not (self._cases or self._preparing or any(self._groups.values()))
+            self._locked.append((time.monotonic() + PAUSE_SECONDS, task))
+            return not (self._cases or self._preparing or any(self._tasks.values()))
 
     def offer(self, shared: SharedTask) -> None:
         """A task that is being played, and that executors without a task of their own may help with."""
         with self._changed:
-            self._pools = [one for one in self._pools if one] + [shared]
+            self._shared = [one for one in self._shared if one] + [shared]
             self._changed.notify_all()
 
     def next(self, runner: ModelRunner | None) -> ImageTask | SharedTask | None:
@@ -71,9 +71,9 @@ class TaskQueue:
                 patience = patient_until - time.monotonic() if coming else 0.0
                 if (found := self._own(runner) or (self._other() if patience <= 0 else None)) is not None:
                     return found
-                if not (coming or self._held):
+                if not (coming or self._locked):
                     break
-                pause = PAUSE_SECONDS / 4 if self._held else None
+                pause = PAUSE_SECONDS / 4 if self._locked else None
                 self._changed.wait(patience if patience > 0 else pause)
             return None
 
@@ -81,7 +81,7 @@ class TaskQueue:
     def tasks(self) -> int:
         """How many tasks could be played now, but nobody does."""
         with self._changed:
-            return sum(map(len, self._groups.values()))
+            return sum(map(len, self._tasks.values()))
 
     @property
     def cases(self) -> int:
@@ -111,14 +111,14 @@ class TaskQueue:
             self._changed.notify_all()
 
     def _own(self, runner: ModelRunner | None) -> ImageTask | None:
-        """The next group of a model."""
-        tasks = self._groups.get(runner) if runner else None
+        """The next task of a model."""
+        tasks = self._tasks.get(runner) if runner else None
         return tasks.popleft() if tasks else None
 
     def _other(self) -> ImageTask | SharedTask | None:
-        """The next group of any model; else one that another run may have left, or one to help with."""
-        if tasks := next((one for one in self._groups.values() if one), None):
+        """The next task of any model; else one that another run may have left, or one to help with."""
+        if tasks := next((one for one in self._tasks.values() if one), None):
             return tasks.popleft()
-        if self._held and self._held[0][0] <= time.monotonic():
-            return self._held.popleft()[1]
-        return next((shared for shared in self._pools if shared), None)
+        if self._locked and self._locked[0][0] <= time.monotonic():
+            return self._locked.popleft()[1]
+        return next((shared for shared in self._shared if shared), None)

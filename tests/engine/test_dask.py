@@ -348,3 +348,11 @@ def test_notices_of_workers_do_not_flood_the_scheduler() -> None:
         reporter.doing("1", f"encoding slice {slice}")
     reporter.doing("1", "")
     assert [one[3] for one in Worker.sent] == ["encoding slice 0", ""]
+
+
+def test_without_the_package_it_is_one_sentence() -> None:
+    code = "import sys; sys.modules['distributed'] = None; import intrabench; "
+    code += "intrabench.run('box_fill', 'box_volume', 'phantom:shape=8x16x16,instances=1', dask='local:1')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    said = "--dask needs the package distributed; run: pip install 'intrabench[cluster]'"
+    assert done.stderr.splitlines()[-1].endswith(said)

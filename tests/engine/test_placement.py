@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.engine.executors import placement
-from intrabench.engine.executors.placement import Placement, requested, worker_placements
+from intrabench.engine.executors.placement import requested, worker_placements
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
@@ -36,10 +36,6 @@ def have(monkeypatch: pytest.MonkeyPatch, cores: int = 8, memory_mb: float = 1e6
     monkeypatch.setattr(placement, "gpus", lambda: gpus)
 
 
-def names(made: list[Placement]) -> list[str]:
-    return [place.name for place in made]
-
-
 @pytest.mark.parametrize(
     ("runners", "tasks", "number"),
     [
@@ -52,35 +48,34 @@ def names(made: list[Placement]) -> list[str]:
 )
 def test_auto_is_one_for_the_cores_that_the_models_need(runners: list[ModelRunner], tasks: int, number: int) -> None:
     made = worker_placements("auto", runners, tasks)
-    assert names(made) == [str(place + 1) for place in range(number)]
+    assert list(made) == [str(place + 1) for place in range(number)]
     threads = {} if number == 1 else dict.fromkeys(THREADS, str(8 // number))
-    assert [place.environment for place in made] == [threads] * number
+    assert list(made.values()) == [threads] * number
 
 
 def test_a_model_with_more_threads_than_there_are_cores_has_one_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, cores=2)
-    assert worker_placements("auto", [ModelRunner(Greedy())], 9) == [Placement("1")]
+    assert worker_placements("auto", [ModelRunner(Greedy())], 9) == {"1": {}}
 
 
 def test_auto_is_one_for_each_gpu_which_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, gpus=("GPU-a", "GPU-b"))
-    first, second = worker_placements("auto", [ModelRunner(BoxFill()), ModelRunner(SAM(), "cuda")], 9)
+    made = worker_placements("auto", [ModelRunner(BoxFill()), ModelRunner(SAM(), "cuda")], 9)
     threads = dict.fromkeys(THREADS, "4")
-    assert first == Placement("1", {**threads, "CUDA_VISIBLE_DEVICES": "GPU-a"})
-    assert second == Placement("2", {**threads, "CUDA_VISIBLE_DEVICES": "GPU-b"})
+    assert made == {str(gpu): {**threads, "CUDA_VISIBLE_DEVICES": f"GPU-{'ab'[gpu - 1]}"} for gpu in (1, 2)}
     assert len(worker_placements("auto", [ModelRunner(BoxFill())], 9)) == 8  # none computes there
-    assert worker_placements("auto", [ModelRunner(SAM(), "cuda")], 1) == [Placement("1")]
+    assert worker_placements("auto", [ModelRunner(SAM(), "cuda")], 1) == {"1": {}}
 
 
 def test_more_workers_than_gpus_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, gpus=("3", "5"))
     made = worker_placements(5, [ModelRunner(SAM(), "cuda")], 9)
-    assert [place.environment["CUDA_VISIBLE_DEVICES"] for place in made] == ["3", "5", "3", "5", "3"]
-    assert {place.environment["OMP_NUM_THREADS"] for place in made} == {"1"}
+    assert [one["CUDA_VISIBLE_DEVICES"] for one in made.values()] == ["3", "5", "3", "5", "3"]
+    assert {one["OMP_NUM_THREADS"] for one in made.values()} == {"1"}
 
 
 def test_cuda_that_the_driver_does_not_list_is_left_to_torch() -> None:
-    assert "CUDA_VISIBLE_DEVICES" not in worker_placements(2, [ModelRunner(SAM(), "cuda")], 9)[0].environment
+    assert "CUDA_VISIBLE_DEVICES" not in worker_placements(2, [ModelRunner(SAM(), "cuda")], 9)["1"]
 
 
 def test_auto_takes_no_more_than_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,14 +91,14 @@ def test_auto_takes_no_more_than_fit_into_memory(monkeypatch: pytest.MonkeyPatch
 
 def test_threads_that_the_user_has_set_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert "OMP_NUM_THREADS" not in worker_placements(2, [], 9)[0].environment
-    assert worker_placements(2, [], 9)[0].environment["MKL_NUM_THREADS"] == "4"
+    assert "OMP_NUM_THREADS" not in worker_placements(2, [], 9)["1"]
+    assert worker_placements(2, [], 9)["1"]["MKL_NUM_THREADS"] == "4"
 
 
 def test_a_variable_says_what_auto_is(monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
     monkeypatch.setenv(placement.VARIABLE, "0")
-    assert worker_placements("auto", [ModelRunner(BoxFill())], 9) == []
-    assert names(worker_placements("2", [ModelRunner(BoxFill())], 9)) == ["1", "2"]
+    assert worker_placements("auto", [ModelRunner(BoxFill())], 9) == {}
+    assert list(worker_placements("2", [ModelRunner(BoxFill())], 9)) == ["1", "2"]
     monkeypatch.setenv(placement.VARIABLE, "auto")
     assert requested("auto") is None
     monkeypatch.setenv(placement.VARIABLE, "many")

@@ -160,3 +160,11 @@ def test_words_in_a_picture_are_apart() -> None:
     picture = np.asarray(Picture(volume, make_target(cube), [], lines=("so far",)).image().convert("L"))
     inked = np.flatnonzero((picture[:16] > 100).any(axis=0))
     assert np.diff(inked).max() > 4
+
+
+@pytest.mark.parametrize("model", [{}, {"model": "box_fill"}])
+def test_prompts_on_a_changed_scan_are_those_of_the_scan_as_in_runs(data: Path, model: dict[str, str]) -> None:
+    given = {"prompter": "box_slice+hand:jitter_mm=3", "dataset": PHANTOM, **model}
+    (_, plain), (_, noisy) = (*preview(chosen(given)), *preview(chosen({**given, "perturb": "noise:sigma=0.1"})))
+    assert not np.array_equal(noisy.volume.array, plain.volume.array)
+    assert noisy.prompts[0].to_json() == plain.prompts[0].to_json()

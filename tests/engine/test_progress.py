@@ -15,7 +15,8 @@ from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.engine.options import chosen
-from intrabench.engine.progress.reporter import Console, Silent, reporting
+from intrabench.engine.progress.display import Console, reporting
+from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.run import execute
 from intrabench.results.parts import read_rows
 from tests.conftest import Said

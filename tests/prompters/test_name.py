@@ -17,10 +17,10 @@ from intrabench.datasets.brain_mni import BrainMNI
 from intrabench.datasets.cases import store
 from intrabench.datasets.phantom import Phantom
 from intrabench.datasets.spine_samples import SpineCT
-from intrabench.engine.preview import played
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError, NotApplicable
 from intrabench.models.box_fill import BoxFill
+from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompters.combined import make_prompter
 from intrabench.prompters.name import Name, names_of
@@ -63,7 +63,11 @@ def first(one: Target, spec: str = "name") -> Turn:
 def session(spec: str, model: Any = None, rounds: int = 2, **other: Any) -> Session:
     one = target(**{"names": ("left kidney", "kidney"), **other})
     volume = Volume.from_canonical(np.zeros(one.shape, dtype=np.int16), one.spacing_mm)
-    return played(model or Words(), make_prompter(spec), one, volume, protocol("overlap@1"), rounds)
+    model, rules = model or Words(), protocol("overlap@1")
+    found = Session("", one, make_prompter(spec), model.abilities, rules, rounds=rounds, image=volume, keep_masks=True)
+    with model.open(volume) as image:
+        play([found], image)
+    return found
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
-"""Who does the work: this process (`InProcessExecutor`) or one that it supervises (`ProcessExecutor`)."""
+"""Who does the work, each in a thread: this process (`InProcessExecutor`) or one that it supervises."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from functools import partial
+from threading import Event, Thread
+from typing import Any, Protocol, runtime_checkable
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
@@ -17,6 +19,11 @@ from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.engine.write_buffer import Take
 from intrabench.models.base import Failure
 from intrabench.progress import joined, listen
+
+ARRIVAL_SECONDS = 1.0
+"""How often it is asked whether more executors have come."""
+
+Call = Callable[[], Any]
 
 
 class Stopped(Exception):
@@ -63,6 +70,10 @@ class StoringExecutor(Executor, Protocol):
         """
 
 
+Work = Callable[[Executor], None]
+"""What an executor is to do, until nothing is left."""
+
+
 @dataclass(frozen=True)
 class Executors:
     """Those who play, and those who prepare cases.
@@ -74,6 +85,25 @@ class Executors:
     preparers: Sequence[Executor]
     here: bool = False
     more: Callable[[], Sequence[Executor]] = tuple
+
+    def run(self, stop: Call, prepare: Work, play: Work = lambda executor: None) -> None:
+        """Prepare with each preparer, and play with each player: in threads, or here one after the other.
+
+        The first error has `stop` called, and ends all.
+        """
+
+        calls: list[Call] = [partial(prepare, executor) for executor in self.preparers]
+        calls += [partial(play, executor) for executor in self.players]
+        if not self.here:
+            run_threads(calls, stop, lambda: [partial(play, executor) for executor in self.more()])
+            return
+        for call in calls:
+            call()
+
+    def stop(self) -> None:
+        """Have all end soon; called from any thread."""
+        for executor in (*self.preparers, *self.players):
+            executor.stop()
 
 
 class InProcessExecutor:
@@ -109,3 +139,38 @@ class InProcessExecutor:
 
     def stop(self) -> None:
         """Nothing; an exception ends what this process does."""
+
+
+def run_threads(calls: Iterable[Call], stop: Call, more: Callable[[], Iterable[Call]] = tuple) -> None:
+    """Make each call in a thread of its own, also those that come later (`more`), until all have returned.
+
+    What the first one raises, or Ctrl-C, has `stop` called, which lets the others end soon; it is raised again then.
+    """
+    ends, errors = list[Event](), list[BaseException]()  # in Python 3.11, Ctrl-C makes `Thread.join` take it for ended
+
+    def work(call: Call, end: Event) -> None:
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+            stop()
+        finally:
+            end.set()
+
+    def begin(new: Iterable[Call]) -> None:
+        for call in new:
+            Thread(target=work, args=(call, end := Event()), daemon=True).start()
+            ends.append(end)
+
+    try:
+        begin(calls)
+        while running := [end for end in ends if not end.is_set()]:
+            running[0].wait(ARRIVAL_SECONDS)
+            begin(more())
+    except BaseException:  # Ctrl-C, or a signal that ends the run
+        stop()
+        for end in ends:
+            end.wait()
+        raise
+    if raised := [error for error in errors if not isinstance(error, Stopped)]:
+        raise raised[0]

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+from intrabench.engine.clusters.connect import check_where
 from intrabench.engine.executors.executor import Executors, InProcessExecutor
 from intrabench.engine.executors.placement import (
-    Placement,
+    Placements,
     default_memory_limit_mb,
     preparer_placements,
     requested,
@@ -36,19 +37,18 @@ def make_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors
         yield Executors([here], [here], here=True)
         return
     if options.dask:
+        check_where(options.dask)  # before Dask is imported, which may not be installed
         from intrabench.engine.executors.dask.executor import make_dask_executors
 
         with make_dask_executors(options, scheduler) as executors:
             yield executors
         return
-    places = worker_placements(options.workers, scheduler.job.runners, scheduler.executors)
+    playing = worker_placements(options.workers, scheduler.job.runners, scheduler.executors)
     preparing = preparer_placements(scheduler.queue.cases)
-    share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
+    share, rest = default_memory_limit_mb(len(playing)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
-        executor = partial(_process_executor, stack, options, scheduler.job, scheduler.reporter)
-        yield Executors(
-            [executor(one, True, share) for one in places], [executor(one, False, rest) for one in preparing]
-        )
+        started = partial(_process_executors, stack, options, scheduler.job, scheduler.reporter)
+        yield Executors(started(playing, True, share), started(preparing, False, rest))
 
 
 def _shared_by(job: Job, options: Options) -> str:
@@ -71,21 +71,22 @@ def make_preparers(options: Options, job: Job, cases: int, reporter: Reporter) -
     places = worker_placements(options.workers, (), cases)
     share = default_memory_limit_mb(len(places))
     with ExitStack() as stack:
-        yield Executors(
-            [], [_process_executor(stack, options, job, reporter, one, False, share, "--jobs") for one in places]
-        )
+        yield Executors([], _process_executors(stack, options, job, reporter, places, False, share, "--jobs"))
 
 
-def _process_executor(
+def _process_executors(
     stack: ExitStack,
     options: Options,
     job: Job,
     reporter: Reporter,
-    place: Placement,
+    places: Placements,
     plays: bool,
     memory_mb: float,
     option: str = "--workers",
-) -> ProcessExecutor:
-    process = WorkerProcess(place.name, options, reporter, place.environment, options.timeout, plays, memory_mb, option)
-    stack.callback(process.close)
-    return ProcessExecutor(job, process)
+) -> list[ProcessExecutor]:
+    made = []
+    for name, environment in places.items():
+        process = WorkerProcess(name, options, reporter, environment, options.timeout, plays, memory_mb, option)
+        stack.callback(process.close)
+        made.append(ProcessExecutor(job, process))
+    return made

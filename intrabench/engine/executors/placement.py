@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from intrabench.engine.executors.resources import cores, gpus, memory_mb
 from intrabench.engine.session_spec import ModelRunner
@@ -34,12 +33,8 @@ _THREADS = (
 """The variables by which libraries are told their number of threads."""
 
 
-@dataclass(frozen=True)
-class Placement:
-    """A worker's place: its name, counted from 1, and what its environment has besides that of the command."""
-
-    name: str
-    environment: dict[str, str] = field(default_factory=dict)
+Placements = dict[str, dict[str, str]]
+"""Workers by their names, each with what its environment has besides that of the command."""
 
 
 def requested(wanted: str | int) -> int | None:
@@ -63,8 +58,8 @@ def requested(wanted: str | int) -> int | None:
     return int(given)
 
 
-def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], tasks: int) -> list[Placement]:
-    """The places of the workers, none if the calling process plays by itself.
+def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], tasks: int) -> Placements:
+    """The workers, named from 1 on; none if the calling process plays by itself.
 
     ``auto``: one per GPU if a model computes on CUDA; else one per so many cores as the model needs that needs most,
     as far as memory is enough. Never more than there are tasks. Several workers have a GPU of their own, in turn if
@@ -78,16 +73,16 @@ def worker_placements(wanted: str | int, runners: Sequence[ModelRunner], tasks: 
         threads = max((runner.model.threads for runner in runners), default=1)
         number = max(1, min(len(cards) or cores() // threads, _fitting(runners)))
     number = min(number, max(tasks, 1))
-    return [Placement(str(place + 1), _environment(place, number, cards)) for place in range(number)]
+    return {str(place + 1): _environment(place, number, cards) for place in range(number)}
 
 
-def preparer_placements(cases: int) -> list[Placement]:
-    """The places of those who prepare so many cases, next to the players: one per four cores.
+def preparer_placements(cases: int) -> Placements:
+    """The workers that prepare so many cases, next to the players: one per four cores.
 
     They are apart, so that nobody who plays is busy with a conversion when a case becomes ready.
     """
     number = min(cases, MOST_PREPARERS, max(1, cores() // 4))
-    return [Placement(f"data {place + 1}", dict.fromkeys(_THREADS, "1")) for place in range(number)]
+    return {f"data {place + 1}": dict.fromkeys(_THREADS, "1") for place in range(number)}
 
 
 def default_memory_limit_mb(workers: int) -> float:

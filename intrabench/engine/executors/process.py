@@ -193,6 +193,6 @@ class CrashBisection:
             self._suspects += [(half, share) for half in (batch[:middle], batch[middle:]) if half]
             return
         self.fail(batch, death.failure)
-        self.task.crashes.died(death.failure, opening=not batch and death.status == "timeout")
-        if verdict := self.task.crashes.verdict:
-            self.fail(list(self.left), verdict)
+        self.task.died(death.failure, opening=not batch and death.status == "timeout")
+        if self.task.verdict:
+            self.fail(list(self.left), self.task.verdict)

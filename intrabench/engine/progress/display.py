@@ -6,12 +6,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from types import TracebackType
 from typing import Any
 
 from intrabench.engine.progress.cell import Cell
+from intrabench.engine.progress.reporter import Quiet, Reporter, Silent
 from intrabench.engine.progress.screen import can_redraw, in_notebook, plain_console, print_line
 from intrabench.engine.progress.tally import Pace, Tally
 from intrabench.files.names import one_line
@@ -20,7 +21,7 @@ BAR = 40
 """Characters of the bar, at most."""
 
 
-class Console:
+class Console(Reporter):
     """A reporter for people, and for downloads without a run: counts, time left, and what each worker does."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -150,6 +151,18 @@ class Console:
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         with self._lock:
             yield from drawn(self._tally, list(self._files.values()), self._clock(), console, options)
+
+
+def reporting(progress: bool | None = True, quiet: bool = False) -> AbstractContextManager[Reporter]:
+    """A reporter that shows progress, or a silent one; None: show it only on terminals and in notebooks.
+
+    quiet: one that says only what is wrong.
+    """
+    if quiet:
+        return nullcontext(Quiet())
+    if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
+        return Console()
+    return nullcontext(Silent())
 
 
 class File:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
 
-from intrabench.engine.progress.display import Console
-from intrabench.engine.progress.screen import in_notebook, print_line
+from intrabench.engine.progress.screen import print_line
 from intrabench.fetch.transfer import Progress
 
 
-class Reporter(Protocol):
-    """Receives the progress of a run; several threads may call it at once."""
+class Reporter:
+    """Receives the progress of a run; several threads may call it at once. What a subclass leaves out does nothing."""
 
     def say(self, text: str) -> None:
         """One plain line."""
@@ -23,6 +20,7 @@ class Reporter(Protocol):
 
     def watch(self, name: str) -> AbstractContextManager[Progress]:
         """Shows the progress of the named download while the context lasts."""
+        return nullcontext(lambda done, total: None)
 
     def begin(self, total: int, done: int, what: str = "session") -> None:
         """The run has `total` sessions so far, of which `done` were finished before; said once.
@@ -43,33 +41,8 @@ class Reporter(Protocol):
         """What the named worker does from now on, such as ``playing spine_ct, case sub-1, box_fill``; "": nothing."""
 
 
-class Silent:
+class Silent(Reporter):
     """A silent reporter."""
-
-    def say(self, text: str) -> None:
-        """Do nothing."""
-
-    def note(self, text: str) -> None:
-        """Do nothing."""
-
-    def watch(self, name: str) -> AbstractContextManager[Progress]:
-        """Do nothing."""
-        return nullcontext(lambda done, total: None)
-
-    def begin(self, total: int, done: int, what: str = "session") -> None:
-        """Do nothing."""
-
-    def expect(self, sessions: int) -> None:
-        """Do nothing."""
-
-    def converting(self, cases: int) -> None:
-        """Do nothing."""
-
-    def advance(self, sessions: int, failed: int, dice: Sequence[float] = ()) -> None:
-        """Do nothing."""
-
-    def doing(self, worker: str, what: str) -> None:
-        """Do nothing."""
 
 
 class Quiet(Silent):
@@ -78,15 +51,3 @@ class Quiet(Silent):
     def say(self, text: str) -> None:
         """One plain line."""
         print_line(text)
-
-
-def reporting(progress: bool | None = True, quiet: bool = False) -> AbstractContextManager[Reporter]:
-    """A reporter that shows progress, or a silent one; None: show it only on terminals and in notebooks.
-
-    quiet: one that says only what is wrong.
-    """
-    if quiet:
-        return nullcontext(Quiet())
-    if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
-        return Console()
-    return nullcontext(Silent())

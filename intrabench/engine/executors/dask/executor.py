@@ -64,14 +64,14 @@ DYING = f"Dask workers died {DEATHS} times in a row before they began a task; wh
 def make_dask_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors]:
     """The executors of a cluster; those of workers that come later join."""
     local = check_where(options.dask)
-    places = worker_placements(str(local), scheduler.job.runners, local) if local else []
+    places = worker_placements(str(local), scheduler.job.runners, local) if local else {}
     with connected(options.dask, scheduler.reporter.say) as client:
         payload = Payload(
             scheduler.store.run_id,
             _absolute(options),
             Path.cwd(),
             None if options.collect else scheduler.store.root.absolute(),
-            {str(number): place.environment for number, place in enumerate(places)},
+            {str(number): environment for number, environment in enumerate(places.values())},  # Dask counts from 0
         )
         made, finished = DaskCluster(client, payload, scheduler), False
         try:
@@ -93,7 +93,7 @@ class DaskCluster:
         self.seats: dict[str, Counter[DaskExecutor]] = {}  # by the addresses of workers
         self.loaded: dict[str, ModelRunner] = {}
         self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each task, also if it is played in portions
-        self.started: Counter[str] = Counter()  # how often each task in executor was begun, by its name
+        self.started: Counter[str] = Counter()  # how often each task was begun, by its name
         self.begun = 0  # tasks
         self.stopped_at: float | None = None
         self.discovery = WorkerDiscovery(client, payload.needs)
@@ -116,7 +116,7 @@ class DaskCluster:
             time.sleep(0.1)
 
     def more(self) -> Sequence[DaskExecutor]:
-        """Hands for the workers that are new."""
+        """Executors for the workers that are new."""
         if time.monotonic() - self._looked < LOOK_SECONDS or self.stopped_at:
             return []
         now = self.discovery.look()

@@ -9,6 +9,8 @@ from contextlib import ExitStack, suppress
 from threading import Lock, RLock, Timer
 from typing import Any
 
+from distributed import WorkerPlugin, get_worker
+
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.executors.dask.payload import Payload, TaskMessage, TaskResult, lacking
@@ -65,11 +67,11 @@ class _DaskReporter(Silent):
             self.tell("doing", worker, what)
 
 
-class DaskWorker:
-    """A run at a worker."""
+class DaskWorker(WorkerPlugin):
+    """A run at a worker, and a plug-in of Dask, which tells it when the worker ends."""
 
     def __init__(self, payload: Payload, worker: Any) -> None:
-        name = str(worker.name)
+        self.run, self.name, name = payload.run, f"intrabench-{payload.run}", str(worker.name)
         if problem := lacking(*payload.needs):
             raise IntraBenchError(f"Dask worker {name} {problem}")
         with suppress(OSError):
@@ -135,6 +137,11 @@ class DaskWorker:
             ended = (None, None, None) if finished else (KeyboardInterrupt, KeyboardInterrupt(), None)
             with suppress(IntraBenchError, KeyboardInterrupt):
                 self._kept.__exit__(*ended)
+
+    def teardown(self, worker: Any) -> None:
+        """The worker ends, as at the end of its lifetime."""
+        self.leaves = not self.stopped
+        close(self.run, finished=False)
 
     def _rest(self) -> None:
         self._timer = Timer(IDLE_SECONDS, self._idle)
@@ -236,29 +243,12 @@ def close(run: str, finished: bool) -> None:
 
 
 def _worker(payload: Payload) -> DaskWorker | None:
-    """The dask_worker of a run; None if the run has ended."""
-    from distributed import get_worker
-
+    """What this worker does for a run; None if the run has ended."""
     with _lock:
         if payload.run in _ended:
             return None
         if payload.run not in _workers:
             worker = get_worker()
             _workers[payload.run] = DaskWorker(payload, worker)
-            worker.loop.add_callback(worker.plugin_add, _leaving(payload.run))
+            worker.loop.add_callback(worker.plugin_add, _workers[payload.run])
         return _workers[payload.run]
-
-
-def _leaving(run: str) -> Any:
-    """A plug-in of Dask that closes a run when the worker ends, as at the end of its lifetime."""
-    from distributed import WorkerPlugin
-
-    class Leaving(WorkerPlugin):
-        name = f"intrabench-{run}"
-
-        def teardown(self, worker: Any) -> None:
-            if dask_worker := _workers.get(run):
-                dask_worker.leaves = not dask_worker.stopped
-            close(run, finished=False)
-
-    return Leaving()

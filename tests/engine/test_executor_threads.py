@@ -9,9 +9,8 @@ from threading import Event, main_thread
 
 import pytest
 
-from intrabench.engine import scheduler as module
-from intrabench.engine.executors.executor import Stopped
-from intrabench.engine.scheduler import run_threads
+from intrabench.engine.executors import executor as module
+from intrabench.engine.executors.executor import Stopped, run_threads
 
 
 def failing(error: BaseException) -> Callable[[], None]:
