@@ -14,7 +14,7 @@ from scipy.stats import wilcoxon
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.comparison import remarks, shown
+from intrabench.reporting.comparison import comparison_tables, remarks
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
 from intrabench.statistics.compare import Settings, compare
 from intrabench.statistics.resample import AVERAGE
@@ -138,7 +138,7 @@ def test_two_failures_are_a_tie_and_one_enters_no_mean() -> None:
     assert (row["difference"], row["infinite"]) == (1.0, 3)
     assert (row["wins"], row["ties"], row["losses"]) == (2, 1, 1)
     assert row["rank_biserial"] == pytest.approx((1 + 2.5 - 2.5) / 6)
-    (table, *_) = shown({"": found}, "old", "new")
+    (table, *_) = comparison_tables({"": found}, "old", "new")
     assert table.frame["infinite"].to_list() == [3]
 
 
