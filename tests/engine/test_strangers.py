@@ -25,7 +25,7 @@ from intrabench.engine.options import Options
 from intrabench.engine.verify import Trust, verify
 from intrabench.models.weights.registry import BY_HAND
 from intrabench.protocols import PROTOCOLS
-from intrabench.publishing.board.files import By
+from intrabench.publishing.board.files import Submitter
 from intrabench.publishing.board.submit import submit
 from intrabench.registry import registry
 from tests.conftest import Said
@@ -92,7 +92,7 @@ def test_no_command_contacts_an_address_that_only_rows_name(
     said = say("verify", str(folder))
     assert said.out == wording
     assert said.code == 1
-    submit(folder, Path("lab"), By("Lab", "a@lab.example", "CC-BY-4.0"))
+    submit(folder, Path("lab"), Submitter("Lab", "a@lab.example", "CC-BY-4.0"))
     said = say("board", "check", "lab", "--replay", "3")
     assert f"it would contact {listener.url}" in said.out
     for words in (

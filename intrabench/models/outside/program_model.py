@@ -191,7 +191,7 @@ def requests_of(asked: Asked) -> tuple[Request, ...]:
 
 def clicks_of(prompts: Prompts) -> Array:
     """The points of a turn, and those of its strokes, rows ``z, y, x, label``."""
-    strokes = [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
+    strokes = [stroke.rows for stroke in prompts.scribbles]
     return np.vstack([prompts.points, *strokes])
 
 

@@ -56,7 +56,7 @@ class Hints:
         by_slice: dict[int, NDArray[np.int64]] = {}
         block = np.zeros((0, 6), dtype=np.int64)
         for prompts in (turn.prompts for turn in request.given):
-            points += [np.column_stack([s.points, np.full(len(s.points), s.label)]) for s in prompts.scribbles]
+            points += [stroke.rows for stroke in prompts.scribbles]
             points.append(prompts.points)
             drawn = np.asarray(prompts.drawn, dtype=bool)
             by_slice |= {
