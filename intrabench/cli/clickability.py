@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli.console import echo
-from intrabench.cli.shared import Plugins
+from intrabench.cli.shared import Plugins, add_plugins
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def clickability_evaluate(
     from intrabench.reporting.formats import check_format, formatted
     from intrabench.statistics.click_evaluation import evaluate, means, wide
 
+    add_plugins(plugin)
     check_format(format)
     scenes, entries = _scenes(clicks, dataset, masks)
     models = {spec: click_model(spec) for spec in model}
@@ -89,6 +90,7 @@ def clickability_train(
     from intrabench.engine.requirements import pick_device
     from intrabench.specs.specs import quoted
 
+    add_plugins(plugin)
     device = pick_device(device, ("cpu", "cuda"))
     scenes, entries = _scenes(clicks, dataset, masks)
     learnt, kept = divided(entries, validation, seed)

@@ -10,7 +10,7 @@ import typer
 
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes
-from intrabench.cli.shared import Cases, Json, PluginFiles, Plugins, continued, show, show_datasets
+from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, continued, show, show_datasets
 from intrabench.cli.verbosity import quiet
 from intrabench.errors import several
 
@@ -34,7 +34,7 @@ def data_get(
         int | None, typer.Option("--jobs", "-j", min=0, max=1024, help="Cases at once, 0: in this process. Default: 1.")
     ] = None,
     root: Root = None,
-    plugin: PluginFiles = [],  # noqa: B006
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Download and convert data sets; existing cases are kept."""
     from intrabench.engine.executors.placement import requested
@@ -70,6 +70,7 @@ def data_list(
     from intrabench.cli.describe import targets_of
 
     _use(root)
+    add_plugins(plugin)
     if name is None:
         show_datasets(json)
     else:
@@ -82,6 +83,7 @@ def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  #
     from intrabench.datasets.cases.selection import select_cases
     from intrabench.registry import registry
 
+    add_plugins(plugin)
     for name in names:
         dataset = registry.make("datasets", name)
         sources = list(dataset.sources())
@@ -101,6 +103,7 @@ def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root =
     from intrabench.registry import registry
 
     _use(root)
+    add_plugins(plugin)
     unusable = 0
     for name in names:
         dataset = registry.make("datasets", name)
@@ -127,6 +130,7 @@ def data_verify(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
     from intrabench.registry import registry
 
     _use(root)
+    add_plugins(plugin)
     problems = [f"{name}: {text}" for name in names for text in store.verify(registry.make("datasets", name))]
     for problem in problems:
         echo(problem, err=True)
@@ -142,6 +146,7 @@ def data_remove(names: Names, root: Root = None, plugin: Plugins = []) -> None: 
     from intrabench.registry import registry
 
     _use(root)
+    add_plugins(plugin)
     removed = [registry.make("datasets", name) for name in names]
     kept = [registry.make("datasets", name) for name in registry.entries("datasets")]
     downloads = store.downloads_of()

@@ -24,7 +24,17 @@ from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results, export_app, failures
 from intrabench.cli.run import add_runs
 from intrabench.cli.serve import record, serve
-from intrabench.cli.shared import Json, Plugins, flag, listing, problems, refuse_empty, show_datasets, show_names
+from intrabench.cli.shared import (
+    Json,
+    Plugins,
+    add_plugins,
+    flag,
+    listing,
+    problems,
+    refuse_empty,
+    show_datasets,
+    show_names,
+)
 from intrabench.cli.superpixels import superpixels_app
 from intrabench.cli.weights import weights_app
 from intrabench.errors import IntraBenchError, about_path, foreign, in_words, is_foreign, traced
@@ -104,9 +114,10 @@ def list_(
 ) -> None:
     """List all names of one kind, e.g. models."""
     if what == "datasets":
+        add_plugins(plugin)
         show_datasets(json)
     else:
-        show_names(listing(what), json)
+        show_names(listing(what, plugin), json)
     if wrong := problems(what):
         echo(*(f"left out: {problem}" for problem in wrong), err=True)
         raise typer.Exit(1)
@@ -121,6 +132,7 @@ def info(
     """Describe a model, prompter, data set, metric or protocol and its parameters."""
     from intrabench.cli.describe import describe, described
 
+    add_plugins(plugin)
     echo(*(described(name) if json else describe(name)).split("\n"))
 
 

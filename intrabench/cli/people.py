@@ -11,7 +11,7 @@ import typer
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Plugins, Targets, flag
+from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def rate_design(
     from intrabench.people.rating.design import Plan, Question, design
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     questions: tuple[Question, ...] = (("pair" if pairs else "score"), *(("clinical",) if clinical else ()))
     plan = Plan(
         **({"title": title} if title else {}),
@@ -187,6 +188,7 @@ def annotate(
     from intrabench.people.servers.run_server import announce, serve
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     check_raters(rater)
     folder = results_folder(out)
     given = {
@@ -223,6 +225,7 @@ def calibrate(
     from intrabench.people.calibrating.calibrate import write
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     if results is not None and out is not None:
         raise IntraBenchError(f"{results} and --out {out} are two results folders; give one, and the file as --file")
     folder = results_folder(results or out)
@@ -253,6 +256,7 @@ def gap(
     from intrabench.results.spreadsheet import write_csv
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     folders = list(results) or [results_folder(None)]
     found = compare(folders, metric, model)
     for (name, prompter), part in found.frame.partition_by("model", "prompter", as_dict=True).items():

@@ -15,7 +15,7 @@ from intrabench.cli.console import echo, echo_sentences
 from intrabench.cli.options import completes
 from intrabench.cli.report import Empty, Failed, How, Metric
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, flag, show
+from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def eee(
     if relationship not in get_args(Relationship):
         known = ", ".join(get_args(Relationship))
         raise IntraBenchError(f"--relationship {relationship} is unknown; give one of {known}")
+    add_plugins(plugin)
     root, by = results_folder(out), Evaluator(organization, relationship)  # type: ignore[arg-type]
     written, notes = export_eee(root, folder, by, model_id, now=datetime.now(UTC))
     _show_written(root, f"wrote {several(written, 'evaluation')} to {folder}", notes)
@@ -83,6 +84,7 @@ def hugging_face(
     from intrabench.publishing.exports.hugging_face import Source, export_hugging_face
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     root = results_folder(out)
     written, notes = export_hugging_face(root, folder, benchmark, metric, Source(source_url, source_name))
     _show_written(root, f"wrote {several(written, 'file')} to {folder}", notes)
@@ -103,6 +105,7 @@ def croissant(
     from intrabench.registry import registry
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     root = results_folder(out)
     written, notes = export_croissant(root, folder, [registry.make("datasets", one) for one in dataset], licence)
     text = f"wrote {', '.join(written)} to {folder}"
@@ -114,6 +117,7 @@ def ro_crate(folder: Folder, out: Out = None, licence: Licence = "", plugin: Plu
     from intrabench.publishing.exports.ro_crate import export_ro_crate
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     root = results_folder(out)
     written, notes = export_ro_crate(root, folder, licence, now=datetime.now(UTC))
     _show_written(root, f"wrote {several(written, 'run')} to {folder}", notes)
@@ -176,6 +180,7 @@ def board_check(
 
     if replay < 0:
         raise IntraBenchError(f"--replay {replay} is not a number of sessions; give 0 for none, or more")
+    add_plugins(plugin)
     chosen = secrets.randbelow(2**32) if seed is None else seed
     found = [check(folder, replay, chosen, Trust(plugin, None, trust), timeout) for folder in submissions]
     twice = list(shared_sessions([one.submission for one in found]))
@@ -243,6 +248,7 @@ def methods(
     from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     folder = results_folder(out)
     found = make_methods(folder, metric=metric, aggregation=aggregation, failed=failed, empty=empty)
     if bib is not None:
@@ -299,6 +305,7 @@ def submit(
     from intrabench.publishing.board.submit import submit as make
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     made, notices = make(results_folder(out), folder, Submitter(name, contact, licence, notes), sample)
     assert made.statement is not None
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6

@@ -12,7 +12,7 @@ import typer
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Json, Plugins, flag, show
+from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def table(
     from intrabench.reporting.make_table import make_table
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **given)
     show_table(found, "csv" if csv else "json" if json else format)
@@ -138,6 +139,7 @@ def compare(
 
     if csv and json:
         raise IntraBenchError("--csv and --json are different outputs; give one of them")
+    add_plugins(plugin)
     folder = results_folder(out)
     if reference:
         claims = make_published_comparison(folder, **given, reference=reference, correlation=_numbers(correlation))
@@ -227,6 +229,7 @@ def report(
 
     if out and is_html(out):
         raise IntraBenchError(f"--out {out}: that is the results folder; name the file without an option: report {out}")
+    add_plugins(plugin)
     folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
     tables = list(_rating_tables(ratings)) if ratings else []
     unread = write_report(folder, file, targets, statistic, tables, protocol, title)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli.console import echo, note
-from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, flag, show
+from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.errors import several
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def export_masks(
 
     Of one model, prompter, seed and round, `run --model masks:folder=FOLDER/DATASET,instances=files` reads them.
     """
+    add_plugins(plugin)
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
@@ -173,6 +174,7 @@ def verify(
     from intrabench.results.masks import damaged_masks
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     folder = results_folder(results)
     words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
     counts: Counter[str] = Counter()

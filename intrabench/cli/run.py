@@ -20,7 +20,7 @@ from intrabench.cli.config import check_config
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import tell_damage
 from intrabench.cli.run_options import PANELS
-from intrabench.cli.shared import Json, PluginFiles, continued, flag, show
+from intrabench.cli.shared import Json, Plugins, continued, flag, show
 from intrabench.cli.verbosity import quiet, verbose
 from intrabench.errors import several
 
@@ -193,7 +193,7 @@ def check(
     batch: o.Batch = "fixed",
     python: o.Python = None,
     json: Json = False,
-    plugin: PluginFiles = [],  # noqa: B006
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
     given = dict(locals())
@@ -226,7 +226,7 @@ def preview(
     file: Annotated[Path, typer.Option("--file", help="The PNG; with --model NAME_round0.png, ...")] = Path(
         "preview.png"
     ),
-    plugin: PluginFiles = [],  # noqa: B006
+    plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Draw the first prompts on the scan; with --model the prompts and answers of each round."""
     given = dict(locals())

@@ -9,7 +9,7 @@ import typer
 from intrabench.cli import options as o
 from intrabench.cli.config import Config
 from intrabench.cli.results import Out
-from intrabench.cli.shared import Cases, PluginFiles, Targets, flag
+from intrabench.cli.shared import Cases, Plugins, Targets, flag
 
 Panel = dict[str, tuple[Any, Any]]
 """Options by name: the type with its help, and the default."""
@@ -62,7 +62,7 @@ PANELS: dict[str, Panel] = {
         "batch": (o.Batch, "fixed"),
         "compile": (switch("--compile", "Compile image encoders with torch."), False),
         "python": (o.Python, None),
-        "plugin": (PluginFiles, []),
+        "plugin": (Plugins, []),
     },
     "Memory and disk": {
         "memory": (

@@ -11,7 +11,7 @@ from intrabench.cli import options as o
 from intrabench.cli.console import echo
 from intrabench.cli.people import Host, Port
 from intrabench.cli.results import Out
-from intrabench.cli.shared import Plugins
+from intrabench.cli.shared import Plugins, add_plugins
 from intrabench.errors import IntraBenchError, attempt
 
 Spacing = Annotated[
@@ -38,6 +38,7 @@ def serve(
     from intrabench.people.servers.app import Settings, make_app
     from intrabench.people.servers.run_server import serve as serving
 
+    add_plugins(plugin)
     if sessions < 1:
         raise IntraBenchError(f"--sessions is {sessions}, expected 1 or more")
     given = {"model": model, "device": device, "dtype": dtype, "weights": weights, "plugin": plugin}

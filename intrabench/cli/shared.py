@@ -29,18 +29,7 @@ def flag(*names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar="", **more)
 
 
-def _register(context: typer.Context, files: list[Path]) -> list[Path]:
-    """Register the classes of plug-in files before the command begins."""
-    if files and not context.resilient_parsing:
-        from intrabench.registry import registry
-
-        registry.add_plugins(files)
-    return files
-
-
-PluginFiles = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.")]
-"""For the commands whose options register them."""
-Plugins = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.", callback=_register)]
+Plugins = Annotated[list[Path], typer.Option("--plugin", help="Python file with your own classes.")]
 Cases = Annotated[list[str], typer.Option("--cases", help="Cases: name, glob, first:N, subset:NAME or @FILE.")]
 Targets = Annotated[
     list[str],
@@ -74,11 +63,12 @@ def continued(reporter: Reporter, what: str) -> Iterator[None]:
         raise typer.Exit(MORE_TO_DO) from None
 
 
-def listing(what: str) -> list[dict[str, str]]:
+def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
     """Name, kind, summary and origin of all that a room has, or of the protocols."""
     from intrabench.registry import registry
     from intrabench.specs.specs import nearest
 
+    add_plugins(plugins)
     if what == "protocols":
         from intrabench.protocols import PROTOCOLS
 
@@ -108,6 +98,14 @@ def problems(what: str) -> list[str]:
     from intrabench.registry import registry
 
     return [problem for room in registry.ROOMS if room == what for problem in registry.problems(room)]
+
+
+def add_plugins(plugins: list[Path]) -> None:
+    """Register the classes of plug-in files."""
+    if plugins:
+        from intrabench.registry import registry
+
+        registry.add_plugins(plugins)
 
 
 def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:

@@ -11,7 +11,7 @@ from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
 from intrabench.cli.run import options_of, play
-from intrabench.cli.shared import Cases, Plugins, Targets, flag
+from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,6 +58,7 @@ def superpixels_run(
     """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
     from intrabench.protocols.superpixels_paper import models_of
 
+    add_plugins(plugin)
     given = {
         **{"model": models_of(method, segments, intensity, least_voxels), "protocol": PROTOCOL},
         **{"dataset": dataset, "perturb": perturb, "cases": cases, "targets": targets, "metric": metric},
@@ -106,6 +107,7 @@ def superpixels_table(
     )
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     format = "csv" if csv else format
     check_format(format)
     if reference not in ("", "paper", "paper-k20000"):
@@ -140,6 +142,7 @@ def superpixels_report(
     from intrabench.reporting.superpixels import write_superpixels
     from intrabench.workspace import results_folder
 
+    add_plugins(plugin)
     folder = results_folder(out)
     write_superpixels(folder, file)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")

@@ -11,6 +11,7 @@ import polars as pl
 from intrabench.metrics.base import merit
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page import narrative
+from intrabench.reporting.page.curve_data import finite
 from intrabench.reporting.page.narrative import BudgetResults, Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
 from intrabench.reporting.page.strata import Spot, weak_spots
@@ -163,10 +164,10 @@ def _row(one: Standing, note: str) -> dict[str, Any]:
         "note": note,
         "rank": one.rank,
         "state": one.place.state,
-        "value": [_short(number) for number in (one.value, one.low, one.high)],
-        "spent": _short(one.place.spent),
+        "value": [finite(number) for number in (one.value, one.low, one.high)],
+        "spent": finite(one.place.spent),
         "over": one.place.over,
-        "behind": behind and [*map(_short, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
+        "behind": behind and [*map(finite, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
     }
 
 
@@ -190,14 +191,9 @@ def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict
     dots = pl.when(pl.len() <= _DOTS).then(value.sort().implode())
     found = shown.group_by("state").agg(*ends, dots.alias("dots")).sort("state")
     return {
-        str(state): [[_short(end) for end in box], [_short(dot) for dot in dots or ()]]
+        str(state): [[finite(end) for end in box], [finite(dot) for dot in dots or ()]]
         for state, *box, dots in found.iter_rows()
     }
-
-
-def _short(value: float | None) -> float | None:
-    """A number with seven digits; what is not finite is none, for JSON has no name for it."""
-    return float(f"{value:.7g}") if value is not None and np.isfinite(value) else None
 
 
 Marks = Mapping[int, str]

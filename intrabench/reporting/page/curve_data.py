@@ -29,7 +29,7 @@ def curve_data(played: Steps, lines: pl.DataFrame, how: Aggregation, found: AtBu
         table = table.filter(pl.col("value").is_finite(), pl.col("dataset").is_in(datasets)).sort("line", "dataset")
         for point in table.to_dicts():
             numbers = [point[name] for name in ("value", "low", "high", *EFFORT)]
-            points.append([datasets.index(point["dataset"]), point["line"], number, *map(_short, numbers)])
+            points.append([datasets.index(point["dataset"]), point["line"], number, *map(finite, numbers)])
     return {
         "title": played.metric.head,
         "lines": lines.sort("line")
@@ -75,6 +75,6 @@ def _spent(scored: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([usual.group_by("line", "dataset").agg(means), average])
 
 
-def _short(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     """A number with seven digits; what is not finite is none, for JSON has no name for it."""
     return float(f"{value:.7g}") if value is not None and isfinite(value) else None
