@@ -8,6 +8,8 @@ What is counted, and how. Only Python counts, and only the package, not the temp
 - A *circle* is a group of files that import each other, without `DOORS`, which find classes of all rooms by name.
 - A *noun* of the engine is a class of ``intrabench/engine`` that is made or does something during a run, in this
   process, in a worker or with Dask. Names that begin with ``_``, exceptions and what only shows progress do not count.
+- Nouns *on the way of a batch* are those among them that the functions work with that lie on the stack when the first
+  part is written by a run without worker processes: what must be known to follow a batch from the command to its row.
 - *Frames* are the functions on the stack of a run without worker processes, from ``run`` to the first `Session` and to
   the first part that is written; comprehensions are functions to Python and count, too.
 - A test *pins a sentence* if its assertions, ``match`` patterns or parameters have a text of `WORDS` words or more.
@@ -43,6 +45,7 @@ GOALS = {
     "arrows that run up": 15,
     "circles": 0,
     "nouns of the engine": 14,
+    "nouns on the way of a batch": 14,
     "frames from run to a session": 12,
     "frames from run to a row": 15,
     "lines of Python": 67_000,
@@ -143,7 +146,7 @@ RUN = (
 PROFILED = """
 import inspect, json, sys, threading
 from pathlib import Path
-package, stacks, classes = sys.argv[1], {}, set()
+package, stacks, classes, way = sys.argv[1], {}, set(), set()
 ends = {("play/session.py", "Session.__init__"): "session", ("results/store.py", "Store.write_part"): "row"}
 def look(frame, event, _):
     code = frame.f_code
@@ -162,6 +165,9 @@ def look(frame, event, _):
             name = frame.f_code.co_filename
             if name.startswith(package):
                 stack.append(name[len(package) + 1 :] + " " + frame.f_code.co_qualname)
+                for kind in map(type, frame.f_locals.values() if what == "row" else ()):
+                    if kind.__module__.startswith("intrabench.engine."):
+                        way.add((kind.__module__.replace(".", "/").partition("/")[2] + ".py", kind.__qualname__))
             frame = frame.f_back
         stacks[what] = stack[::-1]
 import intrabench
@@ -173,7 +179,7 @@ try:
     main()
 finally:
     sys.setprofile(None)
-    Path("profile.json").write_text(json.dumps({"stacks": stacks, "classes": sorted(classes)}))
+    Path("profile.json").write_text(json.dumps({"stacks": stacks, "classes": sorted(classes), "way": sorted(way)}))
 """
 """Plays with a profiler that notes the first stacks of interest and the classes of the engine that do something."""
 
@@ -218,6 +224,12 @@ def nouns() -> list[str]:
         if isinstance(node, ast.ClassDef)
     }
     return sorted(f"{file}: {name}" for file, name in alone | supervised | elsewhere if _is_noun(file, name))
+
+
+def nouns_on_the_way() -> list[str]:
+    """The nouns that the functions between `run` and the first row work with."""
+    found = _profile(f"{RUN} --workers 0")["way"]
+    return sorted(f"{file}: {name}" for file, name in found if _is_noun(file, name))
 
 
 def _is_noun(file: str, name: str) -> bool:
@@ -281,6 +293,7 @@ def main() -> None:
         "modules of the root": top,
         "arrows that run up": [f"{one} -> {other}" for one, other in up],
         "nouns of the engine": engine,
+        "nouns on the way of a batch": nouns_on_the_way(),
         "frames from run to a session": stacks["session"],
         "frames from run to a row": stacks["row"],
     }

@@ -87,11 +87,16 @@ def test_what_the_page_says_is_decided_somewhere_is_there() -> None:
 
 
 def test_the_page_names_the_classes_of_a_run() -> None:
-    """Files of the table of words in docs/architecture.md exist."""
+    """The classes in the table of words in docs/architecture.md exist, and so do the files and folders on the page."""
     page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = re.findall(r"`((?:engine|files)/[\w/]+(?:\.py)?)/?`", page)
-    assert len(named) > 10
-    assert [name for name in named if not (PACKAGE / name).exists()] == []
+    words = page.partition("| word | what it is |")[2].partition("\n\n")[0]
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (PACKAGE / "engine").rglob("*.py"))
+    classes = {node.name for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
+    named = re.findall(r"`([A-Z]\w+)`", words)
+    assert len(named) > 15
+    assert [name for name in named if name not in classes] == []
+    places = re.findall(r"`((?:engine|files)/[\w/]+(?:\.py)?)/?`", page)
+    assert [name for name in places if not (PACKAGE / name).exists()] == []
 
 
 def test_a_room_says_what_the_page_says() -> None:

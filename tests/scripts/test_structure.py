@@ -26,6 +26,15 @@ def test_few_frames_lie_between_a_run_and_its_session_and_row() -> None:
     assert len(stacks["row"]) <= 17, "\n".join(stacks["row"])
 
 
+def test_a_batch_is_followed_with_words_that_the_page_explains() -> None:
+    names = [noun.split(": ")[1] for noun in structure.nouns_on_the_way()]
+    page = (structure.ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    words = page.partition("| word | what it is |")[2].partition("\n\n")[0]
+    assert {"Plan", "Scheduler", "Player", "ResultWriter"} <= set(names)
+    assert len(names) <= 17, names
+    assert [name for name in names if f"`{name}`" not in words and f"`{name};" not in words] == []
+
+
 def test_arrows_that_run_up_are_counted() -> None:
     layers = {"cli": {"engine", "files"}, "engine": {"files"}, "files": set[str]()}
     assert structure.running_up(layers) == []
