@@ -1,0 +1,53 @@
+"""Means over other targets are not comparable: which lines have what, and what they share."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from intrabench.statistics.coverage import about_shared, coverage, partial_lines, shared, unequal
+
+
+def scored(**lines: dict[str, list[float | None]]) -> pl.DataFrame:
+    """Values of lines by data set, a target each; None: no value."""
+    rows = [
+        {"line": line, "dataset": name, "case": f"c{at}", "label": "l", "target": f"l.{at}", "seed": 0, "value": value}
+        for line, sets in lines.items()
+        for name, values in sets.items()
+        for at, value in enumerate(values)
+    ]
+    return pl.DataFrame(rows, schema_overrides={"value": pl.Float64})
+
+
+FULL, HALF, FEW = [0.8] * 8, [0.9] * 4 + [None] * 4, [0.95] * 3
+BY = ["line"]
+
+
+def test_a_line_with_half_of_the_targets_is_compared_on_them_and_one_with_fewer_is_left_out() -> None:
+    every = scored(base={"d": FULL}, own={"d": HALF}, tried={"d": FEW})
+    found = coverage(every, BY)
+    assert found.rows() == [("base", "d", 8, 8), ("own", "d", 4, 8), ("tried", "d", 3, 8)]
+    common, left_out = shared(every, BY)
+    assert left_out.rows() == [("tried", ["5 of 8 targets of d"])]
+    assert set(common.select("line", "case").rows()) == {(one, f"c{n}") for one in ("base", "own") for n in range(4)}
+    assert about_shared(every, common) == "of the 8 targets only the 4 that the lines share count"
+    assert unequal(found)["line"].to_list() == ["own", "tried"]
+
+
+def test_lines_on_the_same_targets_stay_as_they_are() -> None:
+    every = scored(base={"d": FULL, "e": FULL}, own={"d": FULL, "e": FULL})
+    common, left_out = shared(every, BY)
+    assert (common.height, left_out.height, unequal(coverage(every, BY)).height) == (every.height, 0, 0)
+    assert about_shared(every, common) == ""
+
+
+def test_a_line_that_lacks_a_data_set_is_left_out_and_named_with_it() -> None:
+    covered = coverage(scored(base={"d": FULL, "e": FULL}, own={"d": FULL}), BY)
+    assert partial_lines(covered, BY).rows() == [("own", ["e"])]
+    assert unequal(covered).is_empty()  # there is no mean
+
+
+def test_seeds_are_not_targets() -> None:
+    one = scored(base={"d": FULL}, own={"d": FULL})
+    more = pl.concat([one, one.filter(pl.col("line") == "base").with_columns(seed=pl.lit(1, pl.Int64))])
+    assert coverage(more, BY)["targets"].to_list() == [8, 8]
+    assert shared(more, BY)[0].height == more.height
