@@ -68,8 +68,8 @@ class Folder(Dataset):
     @cached_property
     def card(self) -> DatasetCard:  # type: ignore[override]
         """The card as stated in ``dataset.toml``, else in the files, else empty."""
-        given = {key: getattr(self.rules, key) for key in ("title", "modality", "licence", "citation")}
-        stated = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in given.items() if v}}
+        entries = {key: getattr(self.rules, key) for key in ("title", "modality", "licence", "citation")}
+        stated = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in entries.items() if v}}
         return DatasetCard(**stated, caveats=self.layout.notes, names=self.rules.names)
 
     @cached_property

@@ -59,13 +59,13 @@ def quota_gb(asked: float | None = None) -> float:
     """
     if asked is not None:
         return asked
-    given = os.environ.get(VARIABLE, "")
+    text = os.environ.get(VARIABLE, "")
     try:
-        found = float(given or QUOTA_GB)
+        found = float(text or QUOTA_GB)
     except ValueError:
         found = -1
     if not 0 < found < 1e9:
-        raise IntraBenchError(f"{VARIABLE} {given} is not a size; give GB, such as 20, or --no-cache-embeddings")
+        raise IntraBenchError(f"{VARIABLE} {text} is not a size; give GB, such as 20, or --no-cache-embeddings")
     return found
 
 
