@@ -121,7 +121,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.engine.progress.display import reporting
     from intrabench.engine.run import execute, rows_of
     from intrabench.models.parts.allocator import return_freed_memory
-    from intrabench.models.parts.embedding_cache import quota_gb, said
+    from intrabench.models.parts.embedding_cache import quota_gb, usage_line
     from intrabench.protocols import protocol
     from intrabench.reporting.click_tables import further
     from intrabench.reporting.table import READ
@@ -141,7 +141,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     note(f"results in {folder}; `{command}{_where(out)}` shows all of them")
     if option := further(rows["prompter"].unique()):
         note(f"`{command} {option}{_where(out)}` shows how much it matters where people click")
-    if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
+    if options.cache_embeddings is not False and (line := usage_line(quota_gb(options.cache_gb))):
         note(line)
     for line in summary.left_out:
         echo(line, err=True)

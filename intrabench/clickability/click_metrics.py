@@ -142,9 +142,9 @@ def _largest_difference(origins: Clicks, other: Clicks) -> float:
     The point itself could be counted in any quadrant; it is counted where it makes the difference largest.
     """
     differences = _shares(origins, origins) - _shares(origins, other)
-    own = 1 / len(origins)
-    differences[0] -= own
-    return float(max(-differences.min(), differences.max() + own))
+    weight = 1 / len(origins)
+    differences[0] -= weight
+    return float(max(-differences.min(), differences.max() + weight))
 
 
 def _shares(origins: Clicks, sample: Clicks) -> NDArray[np.float64]:

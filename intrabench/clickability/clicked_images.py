@@ -129,7 +129,7 @@ def divided(entries: Sequence[RealClicks], validation: str, seed: int = 0) -> tu
     path = Path(validation)
     if path.is_file():
         try:
-            held = {line.strip() for line in path.read_text(encoding="utf-8").splitlines()}
+            stems = {line.strip() for line in path.read_text(encoding="utf-8").splitlines()}
         except UnicodeDecodeError as error:
             raise broken(path, error) from error
     else:
@@ -140,9 +140,9 @@ def divided(entries: Sequence[RealClicks], validation: str, seed: int = 0) -> tu
                 f"--validation {validation} is neither a file nor a share; write for example 0.25"
             ) from error
         pictures = sorted({entry.image_stem for entry in entries})
-        held = {one for one in pictures if stream("validation", seed, one).random() < share}
-    learnt = [entry for entry in entries if entry.image_stem not in held]
-    kept = [entry for entry in entries if entry.image_stem in held]
+        stems = {one for one in pictures if stream("validation", seed, one).random() < share}
+    learnt = [entry for entry in entries if entry.image_stem not in stems]
+    kept = [entry for entry in entries if entry.image_stem in stems]
     if not learnt or not kept:
         raise IntraBenchError(
             f"--validation {validation} leaves {len(learnt)} entries for training and {len(kept)} for validation; "
@@ -167,10 +167,10 @@ def _chosen(targets: Sequence[Target], entry: RealClicks) -> Target:
     """The clicked object: the one with the entry's number, or the only one."""
     mine = [one for one in targets if str(one.instance) == entry.object_stem] if entry.object_stem else list(targets)
     if len(mine) != 1:
-        known = ", ".join(str(one.instance) for one in targets)
+        instances = ", ".join(str(one.instance) for one in targets)
         raise IntraBenchError(
             f"{entry.full_stem} refers to object {entry.object_stem or '(the only one)'}, but {entry.dataset}, case "
-            f"{entry.image_stem} has {known or 'none'}; use the data set that the clicks were made on"
+            f"{entry.image_stem} has {instances or 'none'}; use the data set that the clicks were made on"
         )
     return mine[0]
 

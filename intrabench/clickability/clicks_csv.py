@@ -85,8 +85,8 @@ def identity_of(entries: Iterable[RealClicks]) -> str:
 
 def not_clicked(path: Path, entries: Iterable[RealClicks], datasets: Iterable[str], what: str = "first clicks") -> str:
     """The sentence that a file has no clicks on some data sets."""
-    known = sorted({entry.dataset for entry in entries})
-    return f"{path} has no {what} on {', '.join(datasets)}; its clicks are on {', '.join(known)}"
+    names = sorted({entry.dataset for entry in entries})
+    return f"{path} has no {what} on {', '.join(datasets)}; its clicks are on {', '.join(names)}"
 
 
 def stems(full_stem: str) -> dict[str, str]:

@@ -99,8 +99,8 @@ def first_clicks(path: Path, device: str = "") -> FirstClicks:
     state = path.stat() if path.is_file() else None
     found = _read(path, state and (state.st_mtime_ns, state.st_size))
     if device and device not in found.devices:
-        known = f"; give {', '.join(found.devices)}" if found.devices else "; it does not say with what; omit device"
-        raise IntraBenchError(f"{path} has no first clicks with device={device}{known}")
+        choices = f"; give {', '.join(found.devices)}" if found.devices else "; it does not say with what; omit device"
+        raise IntraBenchError(f"{path} has no first clicks with device={device}{choices}")
     return found.by(device) if device else found
 
 

@@ -75,10 +75,10 @@ class RClicks(Clickability):
             IntraBenchError: the file is missing; the message says what to do.
         """
         if self.weights:
-            given = Path(self.weights).expanduser()
-            if not given.is_file():
+            path = Path(self.weights).expanduser()
+            if not path.is_file():
                 raise IntraBenchError(f"rclicks:weights={self.weights} is not a file; give the path of a checkpoint")
-            return given
+            return path
         entry = weights.get(self.name)
         if weights.find(entry.id) is None:
             raise IntraBenchError(
@@ -98,8 +98,8 @@ class RClicks(Clickability):
         from intrabench.models.weights.hashes import sha256_of_path
 
         sha256 = sha256_of_path(self.file)
-        own = "" if weights.is_registered(self.name, sha256) else sha256[:12]
-        return own if self.side == SIZE else f"{own}at{self.side}"
+        digest = "" if weights.is_registered(self.name, sha256) else sha256[:12]
+        return digest if self.side == SIZE else f"{digest}at{self.side}"
 
     @cached_property
     def side(self) -> int:

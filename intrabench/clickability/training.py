@@ -141,15 +141,15 @@ def train(
     if folder.exists() and not folder.is_dir():
         raise IntraBenchError(f"{folder} is a file; give a folder for the weights and the training's state")
     folder.mkdir(parents=True, exist_ok=True)
-    given = {"examples": examples, "validation": validation}
-    training = _Training(settings, {name: [len(one), getattr(one, "identity", "")] for name, one in given.items()})
+    data = {"examples": examples, "validation": validation}
+    training = _Training(settings, {name: [len(one), getattr(one, "identity", "")] for name, one in data.items()})
     training.take_up(folder / STATE)
     while len(training.history) < settings.epochs:
         began = time.perf_counter()
         loss = training.learn(examples)
         found = training.validate(validation)
-        known = [epoch.sim for epoch in training.history if math.isfinite(epoch.sim)]
-        best = found[1] > max(known, default=-math.inf)
+        scores = [epoch.sim for epoch in training.history if math.isfinite(epoch.sim)]
+        best = found[1] > max(scores, default=-math.inf)
         training.history.append(Epoch(len(training.history), loss, *found, time.perf_counter() - began))
         training.save(folder, best)
         report(training.history[-1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.dicom_series import read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import settled, targets_from
+from intrabench.datasets.convert.segments import kept_segments, targets_from
 from intrabench.fetch.package import PackageSource
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -61,6 +61,6 @@ class NsclcGtv(Dataset):
         paths = files.take(PYCERR, *members)
         series = read_series([path for path in paths if path.name.startswith("DCM_IMG")])
         (contours,) = (path for path in paths if path.name.startswith("DCM_RS"))
-        drawn, notes = settled([one for one in read_rtstruct(contours, series) if one.name == "GTV-1"], "refuse")
+        drawn, notes = kept_segments([one for one in read_rtstruct(contours, series) if one.name == "GTV-1"], "refuse")
         volume = replace(series.volume, notes=(*series.volume.notes, *notes))
         return volume, targets_from([("tumour", one.mask) for one in drawn], case, volume)

@@ -37,7 +37,7 @@ class Sample:
     clock: Callable[[], float]
     began: float
     last: tuple[NDArray[np.float64], NDArray[np.float64]]
-    given: list[Scribbles] = field(default_factory=list)
+    history: list[Scribbles] = field(default_factory=list)
     drawn: set[int] = field(default_factory=set)
     started: set[int] = field(default_factory=set)
     interaction: int = 0
@@ -66,12 +66,12 @@ class Sample:
             sample._robot(np.zeros_like(truth), int(np.argmax((truth > 0).sum(axis=(1, 2)))))
         else:
             sample._give(found)
-        sample.started = set() if compat else {frame for frame, _ in lines_of(sample.given[0])}
+        sample.started = set() if compat else {frame for frame, _ in lines_of(sample.history[0])}
         return sample
 
     def scribbles(self, only_last: bool) -> Scribbles:
         """The last scribbles, or all so far."""
-        return copied(self.given[-1]) if only_last else reduce(fuse_scribbles, self.given, self._empty())
+        return copied(self.history[-1]) if only_last else reduce(fuse_scribbles, self.history, self._empty())
 
     def checked(self, masks: NDArray[np.integer]) -> Labels:
         """The masks of an answer; what is void is background.
@@ -137,7 +137,7 @@ class Sample:
         self.robot_s = self.clock() - began
 
     def _give(self, made: Scribbles) -> None:
-        self.given.append(made)
+        self.history.append(made)
         lines = [line for _, line in lines_of(made)]
         self.human_s = sum(line.get("end_time", 0) - line.get("start_time", 0) for line in lines) / 1000
 

@@ -141,9 +141,9 @@ class DavisInteractiveSession:
             raise OutOfTurn("these scribbles were given already; call submit_masks(masks) first")
         if self._through(self._sample):
             raise OutOfTurn(f"{self._sample.sequence} is through; call next() first")
-        given = self._sample.scribbles(only_last)
+        scribbles = self._sample.scribbles(only_last)
         self._asked = self.clock()
-        return self._sample.sequence, given, self._sample.interaction == 0
+        return self._sample.sequence, scribbles, self._sample.interaction == 0
 
     def submit_masks(
         self,

@@ -61,13 +61,13 @@ def settle(path: Path, checksum: str, source: str) -> str:
 
     checksum: of what has arrived. The note of the first download stays when the file is deleted.
     """
-    known = noted(path)
-    if known is None or known.checksum == checksum:
+    record = noted(path)
+    if record is None or record.checksum == checksum:
         note(path, checksum, source)
         return ""
     return (
         f"{path.name} arrived with {checksum.replace(':', ' ')}, but the first download had "
-        f"{known.checksum.partition(':')[2]}, and nobody publishes what is right, so it was deleted: {if_wanted(path)}"
+        f"{record.checksum.partition(':')[2]}, and nobody publishes what is right, so it was deleted: {if_wanted(path)}"
     )
 
 

@@ -140,8 +140,8 @@ def _over_http(transfer: Transfer, client: httpx2.Client | None) -> None:
 
     if client is not None:
         return transfer.run(client)
-    with httpx2.Client(timeout=30) as own:
-        transfer.run(own)
+    with httpx2.Client(timeout=30) as http:
+        transfer.run(http)
 
 
 def _local(url: str) -> Path | None:

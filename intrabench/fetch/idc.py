@@ -105,12 +105,12 @@ class IdcSeries(Source):
             return []
         remedy = f"delete the folder {whole} and download it again"
         try:
-            known = [Object(**entry) for entry in read_json_list(whole / INDEX, get_type_hints(Object))]
+            objects = [Object(**entry) for entry in read_json_list(whole / INDEX, get_type_hints(Object))]
         except (OSError, Unreadable, TypeError):
             return [f"{whole / INDEX} is damaged; {remedy}"]
         return [
             f"{whole / one.name} is missing or differs from the published file; {remedy}"
-            for one in known
+            for one in objects
             if not _is_right(whole / one.name, one)
         ]
 
@@ -161,10 +161,10 @@ def _buckets() -> list[str]:
     return [places.HOSTS[name] for name in ("idc", "idc_mirror") if name in places.HOSTS]
 
 
-def _is_right(path: Path, known: Object) -> bool:
-    if not path.is_file() or path.stat().st_size != known.size:
+def _is_right(path: Path, entry: Object) -> bool:
+    if not path.is_file() or path.stat().st_size != entry.size:
         return False
-    return not known.md5 or checksum_of(path, "md5") == f"md5:{known.md5}"
+    return not entry.md5 or checksum_of(path, "md5") == f"md5:{entry.md5}"
 
 
 def _listing(client: httpx2.Client, bucket: str, prefix: str, part: Path) -> Iterator[Object]:

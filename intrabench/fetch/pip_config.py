@@ -77,8 +77,8 @@ def _from_pip() -> dict[str, Any] | None:
         options: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):
         return None
-    known = is_a(dict[str, Any], options) and all(is_a(_TYPES[name], options.get(name)) for name in NAMES)
-    return options if known else None
+    valid = is_a(dict[str, Any], options) and all(is_a(_TYPES[name], options.get(name)) for name in NAMES)
+    return options if valid else None
 
 
 def _from_environment(variables: Mapping[str, str]) -> dict[str, Any]:

@@ -66,23 +66,23 @@ class RemoteFile(OneFile):
 
     def _is_verified(self, path: Path) -> bool:
         """Whether a file was checked, and not changed since."""
-        known = noted(path)
-        return known is not None and known.still_fits(path)
+        record = noted(path)
+        return record is not None and record.still_fits(path)
 
     def _verify(self, path: Path) -> None:
         """Read the file; if no checksum is published, it must equal the file when it was first seen."""
-        known = noted(path)
+        record = noted(path)
         found = checksum_of(path, self._algorithm)
-        expected = self.checksum or (known.checksum if known else "")
+        expected = self.checksum or (record.checksum if record else "")
         if not expected and self.size is not None and path.stat().st_size != self.size:
             found, expected = f"{path.stat().st_size} bytes", f"{self.size} bytes"
         if expected and found != expected:
             raise DownloadError(
                 f"{path} has {found.replace(':', ' ')} but {expected.rpartition(':')[2]} was expected: "
                 "it is damaged or a different file; delete it and download it again"
-                f"{'' if self.checksum or not known else f', or {if_wanted(path)}'}."
+                f"{'' if self.checksum or not record else f', or {if_wanted(path)}'}."
             )
-        note(path, found, known.source if known else BY_HAND)
+        note(path, found, record.source if record else BY_HAND)
 
     def _from_any(self, path: Path, progress: Progress | None) -> str:
         """Download from the first place that works, and say which."""

@@ -52,12 +52,12 @@ class Watch:
         self._socket = stream.get_extra_info("socket")
 
 
-def trace(_: str, told: Mapping[str, Any]) -> None:
+def trace(_: str, info: Mapping[str, Any]) -> None:
     """Have each new connection of a request tell who reads from it; for the extension ``trace`` of httpx.
 
     httpx does not tell on which earlier connection a request goes.
     """
-    stream: Any = told.get("return_value")
+    stream: Any = info.get("return_value")
     if not hasattr(stream, "get_extra_info"):
         return
     read = stream.read

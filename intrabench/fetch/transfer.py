@@ -154,9 +154,9 @@ class Transfer:
 
     def _continues(self, start: str | None, whole: str | None) -> bool:
         """Whether a range is what our part lacks of the same file."""
-        known = self.size if self.size is not None else self.offered
+        size = self.size if self.size is not None else self.offered
         return start == str(bytes_in(self.part)) and (
-            known is not None if whole == "*" else self.offered is None or whole == str(self.offered)
+            size is not None if whole == "*" else self.offered is None or whole == str(self.offered)
         )
 
     def _packed(self, response: httpx2.Response) -> bool:

@@ -70,8 +70,8 @@ class Definition:
         """What an object holds; of other people's classes only parameters, for a logger or a network changes in use."""
         if type(value).__module__ == self._home or isinstance(value, SimpleNamespace):
             return self._of(getattr(value, "__dict__", None))
-        given = fields(value) if is_dataclass(value) else ()
-        return _list(f"{one.name} = {self._of(getattr(value, one.name, None))}" for one in given)
+        members = fields(value) if is_dataclass(value) else ()
+        return _list(f"{one.name} = {self._of(getattr(value, one.name, None))}" for one in members)
 
     def _of_class(self, cls: type) -> Iterator[str]:
         yield from (self._of(base) for base in cls.__mro__)

@@ -58,8 +58,8 @@ class Metric(Component):
     @property
     def head(self) -> str:
         """Its heading in tables, with parameters and unit."""
-        _, _, given = short_spec_of(self).partition(":")
-        title = (self.title or self.name) + (f" ({given})" if given else "")
+        _, _, parameters = short_spec_of(self).partition(":")
+        title = (self.title or self.name) + (f" ({parameters})" if parameters else "")
         return f"{title}, {self.unit}" if self.unit else title
 
 

@@ -23,8 +23,8 @@ def metric(text: str, others: Sequence[str] = ()) -> Metric:
     bare = name.partition(":")[0]
     owner = name if not name or registry.look("metrics", bare) else _owner(name)
     if owner is None:
-        known = registry.entries("metrics")
-        close = nearest(bare, [*known, *others])
+        entries = registry.entries("metrics")
+        close = nearest(bare, [*entries, *others])
         besides = f"; also {', '.join(others)}" if others else ""
         raise IntraBenchError(
             f"there is no metric {text!r}{close}; `intrabench list metrics` shows all{besides}"
@@ -41,9 +41,9 @@ def _owner(column: str) -> str | None:
 
     The user's files are imported only if no built-in metric has it.
     """
-    known = registry.entries("metrics")
-    order = sorted(known, key=lambda name: (known[name].origin != "intrabench", not column.startswith(name)))
-    return next((name for name in order if known[name].load().default_column == column), None)
+    entries = registry.entries("metrics")
+    order = sorted(entries, key=lambda name: (entries[name].origin != "intrabench", not column.startswith(name)))
+    return next((name for name in order if entries[name].load().default_column == column), None)
 
 
 @cache

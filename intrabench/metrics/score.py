@@ -25,7 +25,7 @@ class Scores:
     problems: dict[str, str] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """What went wrong, in one text; empty: nothing."""
         return "; ".join(f"metric {column}: {reason}" for column, reason in self.problems.items())
 

@@ -25,7 +25,7 @@ def caution(extra: str) -> str:
 
 def how_to_install(extra: str) -> str:
     """The end of a sentence that says that something is not installed."""
-    return f"run: {install_command(extra)}{f' ({known})' if (known := caution(extra)) else ''}"
+    return f"run: {install_command(extra)}{f' ({note})' if (note := caution(extra)) else ''}"
 
 
 @contextmanager

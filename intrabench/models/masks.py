@@ -97,9 +97,9 @@ class Masks(Model):
             return self.values[label]
         if found := re.fullmatch(r"label_(\d+)", label):
             return (int(found[1]),)
-        known = ", ".join(self.values) or f"there is no {FILE}"
+        choices = ", ".join(self.values) or f"there is no {FILE}"
         raise IntraBenchError(
-            f'masks: which value in {self.folder} is {label!r} is not known ({known}); say it, labels="{label}=1"'
+            f'masks: which value in {self.folder} is {label!r} is not known ({choices}); say it, labels="{label}=1"'
         )
 
     @contextmanager
@@ -155,8 +155,8 @@ class _Files(_Stored):
         """The masks of a label, small ones first: where masks overlap, a click in both means the smaller one."""
         files = [path for target, path in self._files.items() if re.sub(r"\.\d+$", "", target) == label]
         if not files:
-            known = ", ".join(self._files)
-            raise IntraBenchError(f"{self.model.folder} has no mask of {label} for this case, only of {known}")
+            labels = ", ".join(self._files)
+            raise IntraBenchError(f"{self.model.folder} has no mask of {label} for this case, only of {labels}")
         return sorted((Mask.of(_map_in(path, self._grid) > 0) for path in files), key=lambda mask: mask.voxels)
 
 

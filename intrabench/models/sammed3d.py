@@ -80,8 +80,8 @@ class SAMMed3D(CropModel):
         """
         crop = Crop.around(request.turns[0].prompts.points, image.volume)
         turns, one = [turn.prompts.points for turn in request.given], self.policy == "radioactive"
-        given = np.vstack(turns[::-1] if one else turns)
-        points = crop.one(given) if one else crop.inside(given)
+        clicks = np.vstack(turns[::-1] if one else turns)
+        points = crop.one(clicks) if one else crop.inside(clicks)
         if len(points) == 0:  # distant clicks change nothing, but are not a failure
             return Answer(request.mask, memory=request.memory, reach=crop.box)
         embedding = image.embedding(crop.key, lambda: zscored(crop.cut(image.volume.array, image.prepared)))
@@ -198,12 +198,12 @@ class Crop:
 
     def paste(self, cube: NDArray[np.bool_]) -> Mask:
         """A mask of the crop, resampled to the volume by nearest neighbour."""
-        own, index = [], []
+        corner, index = [], []
         for axis in range(3):
             kept = self._kept(axis)
-            own.append(int(kept[0]) if len(kept) else 0)
+            corner.append(int(kept[0]) if len(kept) else 0)
             index.append(self._there(axis, kept))
-        return Mask.of(cube[np.ix_(*index)].transpose(2, 1, 0), own[::-1])
+        return Mask.of(cube[np.ix_(*index)].transpose(2, 1, 0), corner[::-1])
 
     def _kept(self, axis: int) -> NDArray[np.intp]:
         """The volume's voxels along one axis that the crop has."""

@@ -149,6 +149,6 @@ class SegVol(CropModel):
 
     def _decode(self, embedding: torch.Tensor, *prompts: torch.Tensor | None, **tokens: torch.Tensor) -> torch.Tensor:
         device = self.runtime.device
-        given = (None if p is None else p.to(device) for p in prompts)
-        logits: torch.Tensor = self.network.decode(embedding, *given, **tokens)
+        inputs = (None if p is None else p.to(device) for p in prompts)
+        logits: torch.Tensor = self.network.decode(embedding, *inputs, **tokens)
         return self.finite(logits.float())

@@ -84,10 +84,10 @@ class Supervoxels(Model):
 
     def divided(self, volume: Volume) -> Partition:
         """The supervoxels of an image; those of the last method that was asked are kept as long as the image is."""
-        known = _DIVIDED.get(volume)
-        if known is None or known[0] != self._made_by:
-            known = _DIVIDED[volume] = self._made_by, self._kept(volume)
-        return known[1]
+        entry = _DIVIDED.get(volume)
+        if entry is None or entry[0] != self._made_by:
+            entry = _DIVIDED[volume] = self._made_by, self._kept(volume)
+        return entry[1]
 
     @property
     def _made_by(self) -> tuple[str, str, str, int]:
@@ -136,9 +136,9 @@ class Partitioned(Predictor):
         try:
             if request.partition:
                 return Answer(Mask.empty(), encode_seconds=encode_s, notes=self._notes, partition=self.partition)
-            given = request.given
+            turns = request.given
             selected: Mask = Mask.empty() if request.memory is None else request.memory
-            for turn in given if request.memory is None else given[-1:]:
+            for turn in turns if request.memory is None else turns[-1:]:
                 selected = self.choose(selected, turn.prompts)
         except Exception as error:
             return failure_of(error, started)
@@ -178,8 +178,8 @@ class Partitioned(Predictor):
 
     def _on_slice(self, z: int, labels: NDArray[np.int32]) -> NDArray[np.int64]:
         """How many voxels of a slice supervoxels have; labels are ascending."""
-        known, counts = np.unique(self.partition.labels[z], return_counts=True)
-        found: NDArray[np.int64] = counts[np.searchsorted(known, labels)]
+        values, counts = np.unique(self.partition.labels[z], return_counts=True)
+        found: NDArray[np.int64] = counts[np.searchsorted(values, labels)]
         return found
 
 

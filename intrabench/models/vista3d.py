@@ -101,33 +101,33 @@ class OpenVISTA3D(OpenCrops):
     def segment_one(self, request: Request) -> Answer:
         """The mask after the newest turn; clicks outside of what the network sees change nothing."""
         words = (*request.names, request.label) if self.model.classes == "auto" else ()
-        known = next((found for found in map(class_of, words) if found is not None), None)
-        found = None if known is None else self._found(known)
+        index = next((found for found in map(class_of, words) if found is not None), None)
+        found = None if index is None else self._found(index)
         points, new = np.vstack([turn.prompts.points for turn in request.given]), request.turns[-1].prompts.points
         kept, memory = self.prepared.inside(points), request.memory
         if kept[len(points) - len(new) :].any():
             first = int(kept[: len(points) - len(new)].sum())
-            memory = self._clicked(points[kept], first, known, found, memory)
-        notes = () if known is None else (f"class {name_of(known)}",)
+            memory = self._clicked(points[kept], first, index, found, memory)
+        notes = () if index is None else (f"class {name_of(index)}",)
         return Answer(self._mask(found, memory), memory=memory, notes=notes, reach=self.prepared.box)
 
-    def _found(self, known: int) -> Floats32:
+    def _found(self, index: int) -> Floats32:
         """Logits ``(x, y, z)`` of a class in the whole scan."""
         from intrabench.models.networks.vista3d import automatic
 
-        key = f"class_{known}"
+        key = f"class_{index}"
         if key not in self.store:
-            group = [index for index in sorted(supported()) if (index - 1) // TOGETHER == (known - 1) // TOGETHER]
+            group = [other for other in sorted(supported()) if (other - 1) // TOGETHER == (index - 1) // TOGETHER]
             started = time.perf_counter()
-            with encoding(f"looking for {name_of(known)}"), self.model.computing():
+            with encoding(f"looking for {name_of(index)}"), self.model.computing():
                 logits = self.model.finite(automatic(self.model.network, self.prepared.image, group).float())
             seconds = time.perf_counter() - started
-            for index, one in zip(group, logits.numpy(), strict=True):
-                self.store.put(f"class_{index}", one, seconds / len(group))
+            for other, one in zip(group, logits.numpy(), strict=True):
+                self.store.put(f"class_{other}", one, seconds / len(group))
             self.encode_s += seconds
         return self.store.get(key)
 
-    def _clicked(self, points: NDArray[Any], first: int, known: int | None, found: Floats32 | None, memory: Any) -> Any:
+    def _clicked(self, points: NDArray[Any], first: int, index: int | None, found: Floats32 | None, memory: Any) -> Any:
         """The memory after clicks ``z, y, x, label``; those before number `first` have already changed it."""
         import torch
 
@@ -144,7 +144,7 @@ class OpenVISTA3D(OpenCrops):
                 torch.from_numpy(self.prepared.positions(points)),
                 torch.from_numpy(points[:, 3]),
                 first,
-                ZERO_SHOT if known is None else known,
+                ZERO_SHOT if index is None else index,
                 None if previous is None else torch.from_numpy(previous),
             )
         parts = seen if memory is None else [*seen, _part(memory)]

@@ -103,6 +103,6 @@ class Record:
         for row, scoring, _ in self._pending:
             scores = scoring.scores()
             row |= scores.columns
-            row["error"] = "; ".join(filter(None, [row.get("error", ""), scores.told]))
+            row["error"] = "; ".join(filter(None, [row.get("error", ""), scores.message]))
             self._problems |= set(scores.problems.items())
         self._pending.clear()

@@ -61,8 +61,8 @@ class Combined(Prompter):
     def interact_jointly(self, users: Users) -> JointTurns:
         """The turns of the parts, one after the other."""
 
-        def moved(given: JointTurn) -> JointTurn:
-            return [turn and self._moved(turn, user) for turn, user in zip(given, users.each, strict=True)]
+        def moved(turns: JointTurn) -> JointTurn:
+            return [turn and self._moved(turn, user) for turn, user in zip(turns, users.each, strict=True)]
 
         yield from relay(self._joint_turns(users), moved)
 

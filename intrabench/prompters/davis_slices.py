@@ -54,8 +54,8 @@ class DavisSlices(Refinement):
         if not wrong.any():
             return None
         score = wrong if self.choose == "volume" else _badness(users, masks, wrong)
-        given = [turn.prompts.slices() for user in users.each for turn in user.given]
-        been = [slices[0] for slices in given if len(slices) == 1]  # also where it was started by a click or a box
+        by_turn = [turn.prompts.slices() for user in users.each for turn in user.given]
+        been = [slices[0] for slices in by_turn if len(slices) == 1]  # also where it was started by a click or a box
         left = np.where(np.isin(np.arange(depth), been), -1.0, score)
         z = int(np.argmax(left if ((left >= 0) & (wrong > 0)).any() else score))
         rng = users.rng("strokes")

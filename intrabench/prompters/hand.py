@@ -42,24 +42,24 @@ class Hand(Modifier):
 
     def move(self, turn: Turn, user: User) -> Turn:
         """The turn with the errors of this hand."""
-        given = turn.prompts
+        prompts = turn.prompts
         moved = replace(
-            given,
-            points=self._points(given, user),
-            boxes2d=self._boxes2d(given, user),
-            box3d=None if given.box3d is None else self._box3d(given.box3d, user),
+            prompts,
+            points=self._points(prompts, user),
+            boxes2d=self._boxes2d(prompts, user),
+            box3d=None if prompts.box3d is None else self._box3d(prompts.box3d, user),
         )
         counts = Counter[str]()
-        return replace(turn, prompts=moved.with_strokes(self._stroke(one, counts, user) for one in given.strokes))
+        return replace(turn, prompts=moved.with_strokes(self._stroke(one, counts, user) for one in prompts.strokes))
 
     def _shifts(self, user: User, purpose: str, spacing_mm: Any, count: int) -> Floats:
         """Rows of random shifts in voxels, with one column per entry of `spacing_mm`."""
         noise = user.rng(purpose).normal(size=(count, len(spacing_mm)))
         return np.asarray(noise * self.jitter_mm / np.asarray(spacing_mm), dtype=np.float64)
 
-    def _points(self, given: Prompts, user: User) -> NDArray[np.int64]:
-        points, clicked = given.points.copy(), given.clicked
-        shifts = self._shifts(user, "points", user.target.spacing_mm[1:], len(given.clicked_points))
+    def _points(self, prompts: Prompts, user: User) -> NDArray[np.int64]:
+        points, clicked = prompts.points.copy(), prompts.clicked
+        shifts = self._shifts(user, "points", user.target.spacing_mm[1:], len(prompts.clicked_points))
         points[:, 1:3] = np.rint(points[:, 1:3] + _along(points[:, 0], clicked, shifts))
         points[:, 1:3] = points[:, 1:3].clip(0, np.array(user.target.shape[1:]) - 1)
         wrong = np.zeros(len(points), dtype=bool)
@@ -67,11 +67,11 @@ class Hand(Modifier):
         points[wrong, 3] = 1 - points[wrong, 3]
         return points
 
-    def _boxes2d(self, given: Prompts, user: User) -> NDArray[np.int64]:
-        boxes = given.boxes2d.copy()
-        drawn = given.drawn_boxes2d[:, 1:]
+    def _boxes2d(self, prompts: Prompts, user: User) -> NDArray[np.int64]:
+        boxes = prompts.boxes2d.copy()
+        drawn = prompts.drawn_boxes2d[:, 1:]
         shifts = self._shifts(user, "boxes", user.target.spacing_mm[1:] * 2, len(drawn)) + self._slack(drawn)
-        moved = boxes[:, 1:] + _along(boxes[:, 0], given.drawn, shifts)
+        moved = boxes[:, 1:] + _along(boxes[:, 0], prompts.drawn, shifts)
         boxes[:, 1:] = _inside(moved, user.target.shape[1:]) if len(boxes) else boxes[:, 1:]
         return boxes
 

@@ -25,7 +25,7 @@ class Human(Prompter):
 
     name: ClassVar[str] = "human"
     rater: Annotated[str, Reach()] = "anonymous"
-    _given: ClassVar[Sequence[Turn]] = ()  # of this object, no parameter
+    _turns: ClassVar[Sequence[Turn]] = ()  # of this object, no parameter
 
     def __post_init__(self) -> None:
         if not _PSEUDONYM.fullmatch(self.rater):
@@ -36,12 +36,12 @@ class Human(Prompter):
     def replaying(self, turns: Sequence[Turn]) -> Human:
         """The same person, who gives these turns again, whatever the answers are."""
         again = Human(self.rater)
-        object.__setattr__(again, "_given", tuple(turns))
+        object.__setattr__(again, "_turns", tuple(turns))
         return again
 
     def interact(self, user: User) -> Turns:
         """What is to be given again; nothing where a run simulates users."""
-        if not self._given:
+        if not self._turns:
             raise NotApplicable("a person gives the prompts of human, on the page of intrabench annotate")
-        for turn in self._given:  # noqa: UP028  # the iterator of a tuple takes no answers
+        for turn in self._turns:  # noqa: UP028  # the iterator of a tuple takes no answers
             yield turn

@@ -23,9 +23,9 @@ class JointPrompter(Prompter):
         turns = self.interact_jointly(Users((user,)))
         with closing(turns):
             try:
-                given = next(turns)
-                while (turn := given[0]) is not None:
-                    given = turns.send([(yield turn)])
+                joint = next(turns)
+                while (turn := joint[0]) is not None:
+                    joint = turns.send([(yield turn)])
             except StopIteration:
                 return
 
@@ -39,19 +39,19 @@ def joint_dialogue(prompter: Prompter, users: Users) -> JointTurns:
     method = f"{prompter.spec.partition(':')[0]}.interact_jointly"
     turns = prompter.interact_jointly(users)
     expect(Generator, turns, f"{method} returned", "a generator; give the turns by yield")
-    yield from relay(turns, lambda given: _checked(given, method, len(users.each)))
+    yield from relay(turns, lambda joint: _checked(joint, method, len(users.each)))
 
 
-def _checked(given: JointTurn, method: str, count: int) -> JointTurn:
-    expect_count(count, given, f"{method} gave", f"a list with a Turn or None for each of {count} targets")
-    return [None if turn is None else checked_turn(turn, method) for turn in given]
+def _checked(joint: JointTurn, method: str, count: int) -> JointTurn:
+    expect_count(count, joint, f"{method} gave", f"a list with a Turn or None for each of {count} targets")
+    return [None if turn is None else checked_turn(turn, method) for turn in joint]
 
 
 def each_alone(prompter: Prompter, users: Users) -> Generator[JointTurn, Sequence[Mask], Sequence[Mask]]:
     """The turns of a prompter for all targets, each as if it were alone; returns the masks that were sent last."""
     masks: Sequence[Mask] = [Mask.empty() for _ in users.each]
     if prompter.joint:
-        return (yield from relay(joint_dialogue(prompter, users), lambda given: given)) or masks
+        return (yield from relay(joint_dialogue(prompter, users), lambda joint: joint)) or masks
     dialogues = [dialogue(prompter, user) for user in users.each]
     begun = [next(one, None) for one in dialogues]
     while any(begun):

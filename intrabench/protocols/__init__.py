@@ -229,7 +229,7 @@ def protocol(name: str) -> Protocol:
 def own_models(preset: Protocol) -> tuple[str, ...]:
     """The specs of the protocol's own models; an error says which protocols have some."""
     if not preset.models:
-        others = ", ".join(known.id for known in PROTOCOLS.values() if known.models)
+        others = ", ".join(other.id for other in PROTOCOLS.values() if other.models)
         raise IntraBenchError(
             f"protocol {preset.id} has no models of its own; give --model, such as --model random_walker, or "
             f"--protocol {others}"
@@ -240,7 +240,7 @@ def own_models(preset: Protocol) -> tuple[str, ...]:
 def chosen_rows(preset: Protocol, only: Sequence[str]) -> tuple[Row, ...]:
     """The protocol's rows whose names match one of the globs `only` (if empty: all)."""
     if not preset.rows:
-        others = ", ".join(known.id for known in PROTOCOLS.values() if known.rows)
+        others = ", ".join(other.id for other in PROTOCOLS.values() if other.rows)
         if only:
             raise IntraBenchError(
                 f"--only selects rows of a protocol, but {preset.id} has none; give --protocol {others}"

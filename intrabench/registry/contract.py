@@ -162,11 +162,11 @@ def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
     if "eq" in arguments and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         yield f"is frozen, but a run tells a model its device and weights; {write}"
     parameters = {field.name for field in fields(cls)}
-    settled = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
+    attributes = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
     typed = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
-    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(typed - settled)):
+    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(typed - attributes)):
         yield f"has the parameter {missing[0]}, but is not a dataclass itself; {write}"
-    for name in sorted(parameters & settled):
+    for name in sorted(parameters & attributes):
         yield f"gives {name} a type, which makes it a parameter of specs; write {name} = ... without the type"
 
 

@@ -33,44 +33,44 @@ DatasetLike: TypeAlias = str | Path | Dataset | type[Dataset]
 T = TypeVar("T", Model, Prompter, Dataset, Metric)
 
 
-def make_model(given: ModelLike) -> Model:
+def make_model(value: ModelLike) -> Model:
     """The model of a spec, of a class (made with its defaults), or the object itself.
 
     Raises:
         IntraBenchError: the name or a parameter is unknown, or the class is not a model.
     """
-    return _object("models", given)
+    return _object("models", value)
 
 
-def make_dataset(given: DatasetLike, *changes: str) -> Dataset:
+def make_dataset(value: DatasetLike, *changes: str) -> Dataset:
     """The data set of a spec, a path, a class or an object, with changes such as ``whole``; see `make_model`."""
     if changes:
         from intrabench.datasets.perturb.perturbed import with_changes
 
-        return with_changes(make_dataset(given), changes)
-    if isinstance(given, Path):
-        path = str(given)
+        return with_changes(make_dataset(value), changes)
+    if isinstance(value, Path):
+        path = str(value)
         return registry.make("datasets", path if "/" in path else f"./{path}")
-    return _object("datasets", given)
+    return _object("datasets", value)
 
 
-def make_metric(given: MetricLike) -> Metric:
+def make_metric(value: MetricLike) -> Metric:
     """The metric of a spec, a column, an id, a class or an object; see `make_model`."""
-    return metric(given) if isinstance(given, str) else _object("metrics", given)
+    return metric(value) if isinstance(value, str) else _object("metrics", value)
 
 
-def make_prompter(*given: PrompterLike) -> Prompter:
+def make_prompter(*values: PrompterLike) -> Prompter:
     """The prompter of specs, classes or objects: an initial one, then optionally a refinement and a user error model.
 
     Raises:
         IntraBenchError: a name or parameter is unknown, a class is not a prompter, or the order is wrong.
     """
-    parts = [part for one in given for part in _parts(one)]
-    return combine(parts, "+".join(spec_of(one) for one in given))
+    parts = [part for one in values for part in _parts(one)]
+    return combine(parts, "+".join(spec_of(one) for one in values))
 
 
-def _parts(given: PrompterLike) -> list[Part]:
-    return parts_of(given) if isinstance(given, str | Combined) else [_object("prompters", given)]
+def _parts(value: PrompterLike) -> list[Part]:
+    return parts_of(value) if isinstance(value, str | Combined) else [_object("prompters", value)]
 
 
 def once(made: Iterable[T]) -> dict[str, T]:
@@ -96,16 +96,16 @@ def _code(cls: type[Any]) -> object:
     return cls if "<locals>" in cls.__qualname__ else (cls.__qualname__, version_of(cls))
 
 
-def spec_of(given: Any) -> str:
+def spec_of(value: Any) -> str:
     """The text of a spec, an object or a class; objects with all parameters, folders with their paths."""
-    if isinstance(given, str | Path):
-        return str(given)
-    if isinstance(given, Dataset):
-        return given.argument
-    return str(getattr(given, "name", given.__name__) if isinstance(given, type) else given.spec)
+    if isinstance(value, str | Path):
+        return str(value)
+    if isinstance(value, Dataset):
+        return value.argument
+    return str(getattr(value, "name", value.__name__) if isinstance(value, type) else value.spec)
 
 
-def made_spec(given: Any) -> str:
+def made_spec(value: Any) -> str:
     """What results call a metric, a model or a prompter: a spec or path as it is, an object or a class by its name.
 
     A preset, such as ``paper:sam``, is called by the spec that it stands for.
@@ -113,26 +113,26 @@ def made_spec(given: Any) -> str:
     Raises:
         IntraBenchError: it is not one of a known kind, or its class breaks the contract.
     """
-    if isinstance(given, str) and given in PRESETS:
-        return make_model(given).short_spec
-    if isinstance(given, str | Path):
-        return str(given)
-    if room_of(given if isinstance(given, type) else type(given)) == "models":
-        return make_model(given).short_spec
-    if room_of(given if isinstance(given, type) else type(given)) == "metrics":
-        return make_metric(given).column
-    return make_prompter(given).spec
+    if isinstance(value, str) and value in PRESETS:
+        return make_model(value).short_spec
+    if isinstance(value, str | Path):
+        return str(value)
+    if room_of(value if isinstance(value, type) else type(value)) == "models":
+        return make_model(value).short_spec
+    if room_of(value if isinstance(value, type) else type(value)) == "metrics":
+        return make_metric(value).column
+    return make_prompter(value).spec
 
 
-def _object(room: Room, given: Any) -> Any:
+def _object(room: Room, value: Any) -> Any:
     """The object. Its class is registered, so that its results can be read and played again."""
-    if isinstance(given, str):
-        return registry.make(room, given)
-    if isinstance(given, View):
-        return replace(given, base=_object(room, given.base))
-    cls = given if isinstance(given, type) else type(given)
+    if isinstance(value, str):
+        return registry.make(room, value)
+    if isinstance(value, View):
+        return replace(value, base=_object(room, value.base))
+    cls = value if isinstance(value, type) else type(value)
     registry.introduce(room, cls)
-    made = specs.build(cls, {}, cls.__name__) if isinstance(given, type) else given
+    made = specs.build(cls, {}, cls.__name__) if isinstance(value, type) else value
     _check_parameters(made)
     return made
 

@@ -71,24 +71,24 @@ def reaches(room: Room, spec: str) -> list[Reached]:
         if room in _PATHS and registry.look(room, part.partition(":")[0].strip()) is None:
             found.append(Reached("read", part))
             continue
-        name, given = specs.parse(part)
-        found += of_class(registry.find(room, name).load(), given)
+        name, arguments = specs.parse(part)
+        found += of_class(registry.find(room, name).load(), arguments)
     return found
 
 
-def of_class(cls: type[Any], given: Mapping[str, str]) -> list[Reached]:
-    """What an object of a class reaches; given: its parameters in a spec."""
+def of_class(cls: type[Any], arguments: Mapping[str, str]) -> list[Reached]:
+    """What an object of a class reaches; arguments: its parameters in a spec."""
     defaults = {one.name: one.default for one in fields(cls)}
     found: list[Reached] = []
     for parameter, reach in specs.reach_of(cls).items():
-        found += _of_parameter(cls, parameter, reach, given.get(parameter), defaults[parameter])
+        found += _of_parameter(cls, parameter, reach, arguments.get(parameter), defaults[parameter])
     return found
 
 
-def _of_parameter(cls: type[Any], name: str, reach: Reach | None, given: str | None, preset: Any) -> list[Reached]:
-    """What a parameter reaches, by what its class declares. given: its value in a spec. preset: its default."""
+def _of_parameter(cls: type[Any], name: str, reach: Reach | None, argument: str | None, preset: Any) -> list[Reached]:
+    """What a parameter reaches, by what its class declares. argument: its value in a spec. preset: its default."""
     default = "" if preset is MISSING else str(preset)
-    value = default if given is None else given
+    value = default if argument is None else argument
     if value == "" or value == default == "None":
         return []
     if reach is None:

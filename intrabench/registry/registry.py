@@ -193,9 +193,9 @@ def recorded_sessions(folder: str) -> list[dict[str, Any]]:
     answered = rows.filter(pl.col("status").is_in(("ok", "empty", "stopped"))).unique("session").sort("session")
     turns = results.read_turns(Path(folder), answered["session"].to_list()).sort("session", "turn")
     return [
-        {**row, "rater": specs.parse(row["prompter"])[1].get("rater", ""), "turns": given}
+        {**row, "rater": specs.parse(row["prompter"])[1].get("rater", ""), "turns": stored}
         for row in answered.iter_rows(named=True)
-        if (given := turns.filter(session=row["session"]).to_dicts())
+        if (stored := turns.filter(session=row["session"]).to_dicts())
     ]
 
 
@@ -267,9 +267,9 @@ def add_plugin(path: Path) -> list[tuple[Room, str]]:
         return []  # known already
     found = list(_scan(path, str(path), partial(import_file, path)))
     import_file(path)
-    for known in _plugins.values():
-        for name in [name for name, entry in known.items() if entry.origin == str(path)]:
-            del known[name]  # the class may have been removed from the file since
+    for plugins in _plugins.values():
+        for name in [name for name, entry in plugins.items() if entry.origin == str(path)]:
+            del plugins[name]  # the class may have been removed from the file since
     added: list[tuple[Room, str]] = []
     for entry in found:
         room = room_of(entry.load())
@@ -295,11 +295,11 @@ def introduce(room: Room, cls: type[Any]) -> None:
         return  # known, or a folder of the user's, whose name is its object's
     check_class(cls, room, HERE)
     name = str(cls.name)
-    known = entries(room).get(name)
-    if known is not None and known.origin != HERE:
-        if not _same_place(known.load(), cls):
+    entry = entries(room).get(name)
+    if entry is not None and entry.origin != HERE:
+        if not _same_place(entry.load(), cls):
             raise IntraBenchError(
-                f"{ROOMS[room]} {name!r} of class {cls.__name__} exists already in {known.origin}; give it another name"
+                f"{ROOMS[room]} {name!r} of class {cls.__name__} exists already in {entry.origin}; give it another name"
             )
         return
     _plugins[room][name] = Entry(name, _first_line(cls.__doc__), HERE, lambda: cls)

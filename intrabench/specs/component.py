@@ -39,8 +39,8 @@ def of_function(base: Any, method: str, function: Callable[..., Any], **attribut
     """
     parameters = {p.name: p for p in inspect.signature(function).parameters.values() if p.default is not p.empty}
 
-    def call(self: Component, *given: Any) -> Any:
-        return function(*given, **{name: getattr(self, name) for name in parameters})
+    def call(self: Component, *arguments: Any) -> Any:
+        return function(*arguments, **{name: getattr(self, name) for name in parameters})
 
     body = {name: one.default for name, one in parameters.items()} | attributes | {method: call}
     body["__annotations__"] = {name: one.annotation for name, one in parameters.items()}

@@ -108,7 +108,7 @@ def located(spec: str) -> str:
         parts = [parse(part) for part in in_sequence(spec)]
     except IntraBenchError:  # a name in rows of somebody else may be anything
         return spec
-    there = [(name, _write((key, _path(value)) for key, value in given.items())) for name, given in parts]
+    there = [(name, _write((key, _path(value)) for key, value in arguments.items())) for name, arguments in parts]
     return "+".join(f"{name}:{text}" if text else name for name, text in there)
 
 
@@ -121,13 +121,13 @@ def _path(value: str) -> str:
 
 def build(cls: type[T], arguments: Mapping[str, str], spec: str) -> T:
     """Make a dataclass from the strings of its spec, checked against the types of its fields."""
-    known = {field.name for field in fields(cls) if field.init}  # type: ignore[arg-type]
+    names = {field.name for field in fields(cls) if field.init}  # type: ignore[arg-type]
     hints = types_of(cls)
     values: dict[str, Any] = {}
     for key, text in arguments.items():
-        if key not in known:
-            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes no parameters"
-            raise IntraBenchError(f"{spec!r}: there is no parameter {key!r}{nearest(key, known)}; {takes}")
+        if key not in names:
+            takes = f"it takes {', '.join(sorted(names))}" if names else "it takes no parameters"
+            raise IntraBenchError(f"{spec!r}: there is no parameter {key!r}{nearest(key, names)}; {takes}")
         values[key] = read(hints[key], text, key, spec)
     for one in fields(cls):  # type: ignore[arg-type]
         if one.init and one.name not in values and one.default is MISSING and one.default_factory is MISSING:
@@ -233,7 +233,7 @@ def quoted(text: str) -> str:
     return f"'{text}'" if '"' in text else f'"{text}"'
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """``, did you mean 'x'?`` if a known name is close to `name`, else an empty string."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    close = difflib.get_close_matches(name, list(names), n=1)
     return f", did you mean {close[0]!r}?" if close else ""

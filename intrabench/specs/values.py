@@ -81,12 +81,12 @@ def fits(hint: Any, value: Any) -> bool:
     )
 
 
-def _means_something(hint: Any, found: Any, given: Any) -> bool:
+def _means_something(hint: Any, found: Any, value: Any) -> bool:
     """Whether a value of the type `hint` is no NaN, no infinity (see `INFINITE`), no path of empty text."""
     if isinstance(found, tuple):
         return all(_means_something(hint, one, one) for one in found)
     if isinstance(found, Path):
-        return given != ""
+        return value != ""
     if isinstance(found, float):
         return math.isfinite(found) or (not math.isnan(found) and INFINITE in _annotations(hint))
     return not isinstance(found, int) or -LARGEST <= found <= LARGEST
@@ -94,8 +94,8 @@ def _means_something(hint: Any, found: Any, given: Any) -> bool:
 
 def _annotations(hint: Any) -> list[Any]:
     """What annotations say of a type, also of one inside of it."""
-    said = list(getattr(hint, "__metadata__", ()))
-    return said + [one for part in get_args(hint) for one in _annotations(part)]
+    metadata = list(getattr(hint, "__metadata__", ()))
+    return metadata + [one for part in get_args(hint) for one in _annotations(part)]
 
 
 def _is_tuple(hint: Any) -> bool:

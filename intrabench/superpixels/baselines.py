@@ -37,8 +37,8 @@ def grid_cells(shape: tuple[int, ...], cells: tuple[int, ...]) -> NDArray[np.int
     """The number of the cell of each voxel, if each axis is divided into so many parts of nearly the same length."""
     found = np.zeros((1,) * len(shape), np.int64)
     for axis, (length, parts) in enumerate(zip(shape, cells, strict=True)):
-        own = np.arange(length) * parts // length
-        found = found * parts + own.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+        cell = np.arange(length) * parts // length
+        found = found * parts + cell.reshape([-1 if other == axis else 1 for other in range(len(shape))])
     return np.ascontiguousarray(np.broadcast_to(found, shape))
 
 

@@ -79,8 +79,8 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
         never = "never counts; it fits no case, or an earlier line fits the same ones"
         unmatched = dataset.rules.unmatched(dataset.cases())
         warnings += [f'"{key}" under [patients] in {FILE} {never}' for key in unmatched]
-        known = labels | {target.id for one in usable for target in one.targets}
-        unknown = [key for key in dataset.rules.names if key not in known]
+        keys = labels | {target.id for one in usable for target in one.targets}
+        unknown = [key for key in dataset.rules.names if key not in keys]
         warnings += [f'"{key}" under [names] in {FILE} is no label and no target of any case' for key in unknown]
     by_image: dict[str, list[str]] = {}
     for one in usable:

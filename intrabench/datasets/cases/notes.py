@@ -9,10 +9,10 @@ from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.errors import IntraBenchError, attempt, in_words
 
 
-def once(said: Iterable[tuple[str, str]]) -> list[str]:
-    """Lines with each sentence once, after the names of the cases that it is about; `said`: case and sentence."""
+def once(notes: Iterable[tuple[str, str]]) -> list[str]:
+    """Lines with each sentence once, after the names of the cases that it is about; `notes`: case and sentence."""
     about: dict[str, list[str]] = {}
-    for case, sentence in said:
+    for case, sentence in notes:
         about.setdefault(sentence, []).append(case)
     return [
         f"{', '.join(cases[:3])}{f' and {len(cases) - 3} more' if len(cases) > 3 else ''}: {sentence}"
@@ -30,5 +30,5 @@ def remarks_of(dataset: Dataset) -> Sequence[str]:
 
 def notes_on(dataset: Dataset, indexes: Iterable[CaseIndex]) -> list[str]:
     """A line for each remark of a data set and each note on its stored cases."""
-    said = once((index.case, note) for index in indexes for note in index.notes)
-    return [f"{dataset.short_spec}, note: {line}" for line in (*remarks_of(dataset), *said)]
+    lines = once((index.case, note) for index in indexes for note in index.notes)
+    return [f"{dataset.short_spec}, note: {line}" for line in (*remarks_of(dataset), *lines)]

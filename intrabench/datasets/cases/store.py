@@ -65,9 +65,9 @@ def _prepared(dataset: Dataset, case: str, root: Path | None, watch: Watch | Non
     """As stored."""
     if case not in _listed.get(dataset, ()):
         _listed[dataset] = dict.fromkeys(cases_of(dataset))
-    if case not in (known := _listed[dataset]):
+    if case not in (cases := _listed[dataset]):
         raise IntraBenchError(
-            f"data set {dataset.short_spec} has no case {case!r}{nearest(case, known)}; "
+            f"data set {dataset.short_spec} has no case {case!r}{nearest(case, cases)}; "
             f"`intrabench data list {dataset.argument}` shows all"
         )
     ready, _ = look(dataset, case, root)

@@ -105,11 +105,11 @@ class StoredCase:
             IntraBenchError: the case has no target with one of the ids, or a file is damaged.
         """
         infos = self.index.targets
-        known = [info.id for info in infos]
-        wanted = set(known if ids is None else ids)
-        for unknown in sorted(wanted - set(known)):
+        names = [info.id for info in infos]
+        wanted = set(names if ids is None else ids)
+        for unknown in sorted(wanted - set(names)):
             raise IntraBenchError(
-                f"case {self.index.case} has no target {unknown!r}{nearest(unknown, known)}; it has {', '.join(known)}"
+                f"case {self.index.case} has no target {unknown!r}{nearest(unknown, names)}; it has {', '.join(names)}"
             )
         path = self.folder / TARGETS
         try:

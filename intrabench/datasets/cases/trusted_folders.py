@@ -36,11 +36,11 @@ def is_given(spec: str, root: Path | None = None) -> bool:
     spec: ``PATH`` or ``PATH:label=PATH``, as in the record of a run, perhaps with changes behind it.
     """
     homes = (root or data_root()) / "cases"
-    given = {_normal(os.fsdecode(file.read_bytes())) for file in homes.glob(f"*/{GIVEN}")}
+    folders = {_normal(os.fsdecode(file.read_bytes())) for file in homes.glob(f"*/{GIVEN}")}
     base, changes = parted(spec)
-    if given.isdisjoint(map(_normal, accumulate(changes, "{}+{}".format, initial=base))):
+    if folders.isdisjoint(map(_normal, accumulate(changes, "{}+{}".format, initial=base))):
         return False
-    return _normal(parted(spec, there=True)[0]) in given
+    return _normal(parted(spec, there=True)[0]) in folders
 
 
 def _normal(argument: str) -> str:

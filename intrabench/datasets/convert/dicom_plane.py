@@ -79,9 +79,9 @@ def frame_group(dataset: Any, index: int, keyword: str, name: str) -> Any:
     Raises:
         IntraBenchError: both are missing.
     """
-    own = dataset.get("PerFrameFunctionalGroupsSequence") or ()
+    frames = dataset.get("PerFrameFunctionalGroupsSequence") or ()
     shared = dataset.get("SharedFunctionalGroupsSequence") or ()
-    for groups in (*own[index : index + 1], *shared[:1]):
+    for groups in (*frames[index : index + 1], *shared[:1]):
         if groups.get(keyword):
             return groups[keyword][0]
     return required({}, keyword, name)
@@ -99,8 +99,8 @@ def _plane(name: str, size: Any, position: Any, orientation: Any, measures: Any)
         raise IntraBenchError(
             f"{name} has the PixelSpacing {[float(down), float(across)]}, expected distances above 0; export it again"
         )
-    given = (float(measures.get(keyword) or 0) for keyword in ("SliceThickness", "SpacingBetweenSlices"))
-    thickness = next((distance for distance in given if 0 < distance < np.inf), None)
+    distances = (float(measures.get(keyword) or 0) for keyword in ("SliceThickness", "SpacingBetweenSlices"))
+    thickness = next((distance for distance in distances if 0 < distance < np.inf), None)
     return Plane(
         name,
         (int(required(size, "Rows", name)), int(required(size, "Columns", name))),

@@ -97,13 +97,13 @@ def _straight(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.
     """Sample along each axis separately."""
     taken = array
     kept = [slice(0)] * 3
-    for own, axis in enumerate(axes):
-        index = _nearest(linear[own, axis] * np.arange(extent[axis]) + offset[own])
-        within = np.flatnonzero((index >= 0) & (index < array.shape[own]))
+    for dim, axis in enumerate(axes):
+        index = _nearest(linear[dim, axis] * np.arange(extent[axis]) + offset[dim])
+        within = np.flatnonzero((index >= 0) & (index < array.shape[dim]))
         if not len(within):
             return np.zeros(extent, dtype=bool)
         kept[axis] = slice(within[0], within[-1] + 1)
-        taken = taken.take(index[within], axis=own)
+        taken = taken.take(index[within], axis=dim)
     inside = np.zeros(extent, dtype=bool)
     inside[tuple(kept)] = taken.transpose(np.argsort(axes))
     return inside

@@ -39,7 +39,7 @@ Outside = Literal["refuse", "cut", "omit"]
 """What happens to a structure of which a part lies in slices that the series lacks."""
 
 
-def settled(segments: Sequence[Segment], outside: Outside) -> tuple[list[Segment], list[str]]:
+def kept_segments(segments: Sequence[Segment], outside: Outside) -> tuple[list[Segment], list[str]]:
     """The segments to use, and a note for each that is not whole. What lies beside the scan is always cut off.
 
     Raises:

@@ -16,7 +16,7 @@ from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import Segment, settled
+from intrabench.datasets.convert.segments import Segment, kept_segments
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.idc import IdcSeries
 from intrabench.fetch.source import Source
@@ -66,7 +66,7 @@ class IdcSet(Dataset):
         files.fetch(image)
         series = read_series(one_acquisition(image.paths(files.downloads), References.drawn_on(contents)))
         # published labels are taken as far as there are images, and what is cut off is said
-        segments, notes = settled(READERS[labels.kind](path, series), "cut" if labels.kind == "SEG" else "refuse")
+        segments, notes = kept_segments(READERS[labels.kind](path, series), "cut" if labels.kind == "SEG" else "refuse")
         volume = replace(series.volume, notes=(*series.volume.notes, *notes))
         return volume, self.targets(segments, case, volume)
 

@@ -96,14 +96,14 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
         name = _patient(one) if _patient(one) not in series else f"{_patient(one)} {one.uid}"
         series[name], lost[name] = (one, ()), problem
     modalities = {image.modality for image in used}
-    told = [one for one, _ in incomplete]
+    reported = [one for one, _ in incomplete]
     notes = [
         f"{one.paths[0]} was drawn on images that are not in this folder; it is left out"
         for one in strays
-        if one not in told
+        if one not in reported
     ]
     notes += [f"{problem}; it is left out" for problem in broken.values()]
-    if unused := sum(image.uid not in drawn and image not in told for image in images):
+    if unused := sum(image.uid not in drawn and image not in reported for image in images):
         notes.append(f"{unused} of {len(images)} image series have no segmentation; they are left out")
     return Dicom(
         kind="DICOM",
@@ -175,10 +175,10 @@ def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
     for image in images:
         patients.setdefault(_patient(image), []).append(image)
     names: dict[str, str] = {}
-    for patient, own in patients.items():
-        described = len({image.description for image in own if image.description}) == len(own)
-        for number, image in enumerate(own, start=1):
-            more = "" if len(own) == 1 else f" {image.description}" if described else f" {number}"
+    for patient, series in patients.items():
+        described = len({image.description for image in series if image.description}) == len(series)
+        for number, image in enumerate(series, start=1):
+            more = "" if len(series) == 1 else f" {image.description}" if described else f" {number}"
             name = f"{patient}{more}"
             names[image.uid] = f"{name} {image.uid}" if name in names.values() else name
     return names

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
-from intrabench.datasets.convert.segments import Segment, settled, targets_from
+from intrabench.datasets.convert.segments import Segment, kept_segments, targets_from
 from intrabench.datasets.convert.upright import LIMIT_DEGREES, check_upright, upright
 from intrabench.datasets.folder.layout import Layout, Loaded
 from intrabench.datasets.folder.recognise import recognise
@@ -68,8 +68,8 @@ class Folder(Dataset):
     @cached_property
     def card(self) -> DatasetCard:  # type: ignore[override]
         """The card as stated in ``dataset.toml``, else in the files, else empty."""
-        given = {key: getattr(self.rules, key) for key in ("title", "modality", "licence", "citation")}
-        stated = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in given.items() if v}}
+        entries = {key: getattr(self.rules, key) for key in ("title", "modality", "licence", "citation")}
+        stated = {"title": self.name, "modality": "", **self.layout.stated, **{k: v for k, v in entries.items() if v}}
         return DatasetCard(**stated, caveats=self.layout.notes, names=self.rules.names)
 
     @cached_property
@@ -114,7 +114,7 @@ class Folder(Dataset):
             for segment in segments
             if segment not in entries
         ]
-        kept, cut = settled(list(entries), self.rules.outside)
+        kept, cut = kept_segments(list(entries), self.rules.outside)
         ignored: list[Mask] = []
         pieces: list[tuple[str, Mask]] = []
         for segment in kept:

@@ -52,8 +52,8 @@ def read_npz(image: Path, label: Path) -> Loaded:
         raise IntraBenchError(
             f"{label} has {len(boxes)} boxes for {len(segments)} labels, expected one for each; export it again"
         )
-    given = [None] * without + [(box,) for box in boxes]
-    return Loaded(volume, [replace(one, boxes=box) for one, box in zip(segments, given, strict=True)])
+    drawn = [None] * without + [(box,) for box in boxes]
+    return Loaded(volume, [replace(one, boxes=box) for one, box in zip(segments, drawn, strict=True)])
 
 
 def _boxes(path: Path) -> list[Box]:

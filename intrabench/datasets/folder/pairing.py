@@ -37,7 +37,7 @@ def files_in(folder: Path) -> list[Path]:
 
 def ending(path: Path) -> str:
     """The file's suffix if this program can read it, such as ``.nii.gz``; else an empty string."""
-    return next((known for known in _ENDINGS if path.name.lower().endswith(known)), "")
+    return next((suffix for suffix in _ENDINGS if path.name.lower().endswith(suffix)), "")
 
 
 def stem(path: Path) -> str:

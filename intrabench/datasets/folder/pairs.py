@@ -63,8 +63,8 @@ class Pairs(Layout):
             for name, values in self.regions.items()
             if masks.keys() & set(values)
         ]
-        known = {value for values in self.regions.values() for value in values}
-        return named + [segment for segment in segments if segment.number not in known]
+        numbers = {value for values in self.regions.values() for value in values}
+        return named + [segment for segment in segments if segment.number not in numbers]
 
 
 def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:

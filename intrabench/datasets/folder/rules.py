@@ -36,27 +36,27 @@ class Components(_Table):
     min_voxels: int = Field(default=1, ge=1)
 
 
-def _as_rule(given: Any) -> Any:
-    if given in ("one", "components"):
-        return None if given == "one" else Components()
-    if not isinstance(given, dict):
+def _as_rule(value: Any) -> Any:
+    if value in ("one", "components"):
+        return None if value == "one" else Components()
+    if not isinstance(value, dict):
         raise ValueError('write "one", "components" or { connectivity = 26, dilation = 0, min_voxels = 1 }')
-    return given
+    return value
 
 
-def _as_entry(given: Any) -> Any:
-    if not isinstance(given, str | dict):
+def _as_entry(value: Any) -> Any:
+    if not isinstance(value, str | dict):
         raise ValueError('write "NAME" or { label = "NAME", instances = "components" }')
-    return {"label": given} if isinstance(given, str) else given
+    return {"label": value} if isinstance(value, str) else value
 
 
 Rule = Annotated[Components | None, BeforeValidator(_as_rule)]
 """The rule of instances: connected components, or (None) everything under one value or name in the files."""
 
 
-def _as_names(given: Any) -> Any:
+def _as_names(value: Any) -> Any:
     """``"NAME"`` or ``["NAME", "SYNONYM"]``."""
-    names = [given] if isinstance(given, str) else given
+    names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ValueError('write "NAME" or ["NAME", "SYNONYM"]')
     for name in names:
@@ -101,13 +101,13 @@ class Rules(_Table):
 
     @field_validator("patients")
     @classmethod
-    def _check_names(cls, given: dict[str, str]) -> dict[str, str]:
-        for cases, patient in given.items():
+    def _check_names(cls, names: dict[str, str]) -> dict[str, str]:
+        for cases, patient in names.items():
             if not patient.strip():
                 raise ValueError(f'"{cases}" has a blank name; write that of its patient')
             if "*" in patient and "*" not in cases:
                 raise ValueError(f'"{cases}" = "{patient}" has a * for the patient, but none for the cases')
-        return given
+        return names
 
     @classmethod
     def read(cls, path: Path) -> Rules:
@@ -182,6 +182,6 @@ def _problem(error: ValidationError) -> str:
     *outer, key = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":
         table = Rules if not outer else Components if outer[-1] == "instances" else Entry
-        where, known = f" in {'.'.join(outer)}" if outer else "", list(table.model_fields)
-        return f"there is no key {key!r}{where}{nearest(key, known)}; choose from {', '.join(known)}"
+        where, keys = f" in {'.'.join(outer)}" if outer else "", list(table.model_fields)
+        return f"there is no key {key!r}{where}{nearest(key, keys)}; choose from {', '.join(keys)}"
     return f"{'.'.join([*outer, key])} does not fit ({first['msg'].removeprefix('Value error, ')}); change the value"

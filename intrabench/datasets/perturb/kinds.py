@@ -127,7 +127,7 @@ def _in_plane(image: Floats32, change: Callable[[Floats32], NDArray[Any]]) -> ND
     return change(image) if image.shape[1] > 1 else change(image[:, 0])[:, None]
 
 
-def _augmented(rng: Rng, function: str, *given: Any, **options: Any) -> NDArray[Any]:
+def _augmented(rng: Rng, function: str, *args: Any, **options: Any) -> NDArray[Any]:
     """What a function ``MODULE.NAME`` of batchgenerators gives.
 
     It draws from the global random state, which is seeded by ours, and afterwards as it was.
@@ -141,7 +141,7 @@ def _augmented(rng: Rng, function: str, *given: Any, **options: Any) -> NDArray[
     random.seed(seed)
     module, _, name = function.partition(".")
     try:
-        found: NDArray[Any] = getattr(import_module(f"batchgenerators.augmentations.{module}"), name)(*given, **options)
+        found: NDArray[Any] = getattr(import_module(f"batchgenerators.augmentations.{module}"), name)(*args, **options)
         return found
     except ImportError as error:
         raise IntraBenchError(

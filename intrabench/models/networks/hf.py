@@ -151,18 +151,18 @@ def decode(
     4)`` as x0, y0, x1, y1. masks: ``(n, 1, h, w)``, logits of an earlier call. m is 3 with `multimask`, else 1.
     """
     image, *others = unpack(network, embeddings)
-    given: dict[str, Any] = {"image_embeddings": [image, *others]}
+    inputs: dict[str, Any] = {"image_embeddings": [image, *others]}
     if not others:
-        given = {"image_embeddings": image}
+        inputs = {"image_embeddings": image}
     elif len(others) == 1:
-        given = {"image_embeddings": image, "intermediate_embeddings": others}
+        inputs = {"image_embeddings": image, "intermediate_embeddings": others}
     elif masks is not None:
         masks = masks.clamp(-LIMIT, LIMIT)
     if points is not None:
-        given |= {"input_points": points[0][:, None], "input_labels": points[1][:, None]}
+        inputs |= {"input_points": points[0][:, None], "input_labels": points[1][:, None]}
     if boxes is not None:
-        given["input_boxes"] = boxes[:, None]
-    answer = network(**given, input_masks=masks, multimask_output=multimask)
+        inputs["input_boxes"] = boxes[:, None]
+    answer = network(**inputs, input_masks=masks, multimask_output=multimask)
     return answer.pred_masks[:, 0], answer.iou_scores[:, 0]
 
 

@@ -172,8 +172,8 @@ class Tracker:
     def _decode(self, z: int) -> Outcome:
         if self.past is None:
             return self._step(z, False, Asked(True, self.prompts[z]))
-        own = fill_holes(self.past[z].logits, self.fill_area)[None].to(self.network.device).clamp(-LIMIT, LIMIT)
-        return self._step(z, self.past.was_reverse(z), Asked(False, self.prompts[z], own))
+        logits = fill_holes(self.past[z].logits, self.fill_area)[None].to(self.network.device).clamp(-LIMIT, LIMIT)
+        return self._step(z, self.past.was_reverse(z), Asked(False, self.prompts[z], logits))
 
     def _step(self, z: int, reverse: bool, asked: Asked) -> Outcome:
         seen = self.conditioning, self.tracked

@@ -241,8 +241,8 @@ class MaskDecoder(nn.Module):
         ``(n, t, 768)``. dense: ``(1, 768)``, added to every cell. text: ``(n, 768)``, which is also one of the tokens.
         """
         count = len(sparse)
-        own = torch.cat([self.iou_token.weight, self.mask_tokens.weight])
-        tokens = torch.cat([own.expand(count, -1, -1), sparse], dim=1)
+        outputs = torch.cat([self.iou_token.weight, self.mask_tokens.weight])
+        tokens = torch.cat([outputs.expand(count, -1, -1), sparse], dim=1)
         cells = (embedding + dense[..., None, None, None]).expand(count, -1, -1, -1, -1)
         # the transformer flattens two spatial axes, so two of the three become one before
         answers, cells = self.transformer(cells.flatten(3), positions.expand(count, -1, -1, -1, -1).flatten(3), tokens)

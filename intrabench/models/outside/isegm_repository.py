@@ -81,7 +81,7 @@ class Package:
         others = {name: sys.modules[name] for name in hidden}
         for name in others:
             del sys.modules[name]
-        known = set(sys.modules)
+        names = set(sys.modules)
         sys.modules.update(self._modules)
         sys.path.insert(0, str(self.root))
         states = random.getstate(), np.random.get_state()  # noqa: NPY002
@@ -97,7 +97,7 @@ class Package:
             random.setstate(states[0])
             np.random.set_state(states[1])  # noqa: NPY002
             sys.path.remove(str(self.root))
-            self._modules.update({name: sys.modules.pop(name) for name in set(sys.modules) - known if self._ours(name)})
+            self._modules.update({name: sys.modules.pop(name) for name in set(sys.modules) - names if self._ours(name)})
             sys.modules.update(others)
 
     def _ours(self, name: str) -> bool:
@@ -216,15 +216,15 @@ class Network:
             if any(getattr(options, name) != getattr(type(options), name) for name in OPTIONS):
                 raise self._unknown("mode, zoom, flip, infer_size, clicks_limit and cf_n")
             return lambda: self._predictors.BasePredictor(model)
-        given: dict[str, Any] = {} if options.flip == "default" else {"with_flip": options.flip == "on"}
-        given |= {"infer_size": options.infer_size} if options.infer_size else {}
-        if unknown := [name for name in given if name not in inspect.signature(make).parameters]:
+        keywords: dict[str, Any] = {} if options.flip == "default" else {"with_flip": options.flip == "on"}
+        keywords |= {"infer_size": options.infer_size} if options.infer_size else {}
+        if unknown := [name for name in keywords if name not in inspect.signature(make).parameters]:
             raise self._unknown(unknown[0])
         params: dict[str, Any] = {"net_clicks_limit": options.clicks_limit} if options.clicks_limit else {}
         if options.cf_n:
             params |= {"cascade_step": options.cf_n + 1, "cascade_adaptive": options.acf, "cascade_clicks": 1}
         return lambda: make(
-            model, options.mode, self._device, zoom_in_params=self._zoom, predictor_params=params, **given
+            model, options.mode, self._device, zoom_in_params=self._zoom, predictor_params=params, **keywords
         )
 
     def _unknown(self, option: str) -> IntraBenchError:

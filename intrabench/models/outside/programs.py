@@ -114,8 +114,8 @@ class Program:
                     raise MemoryError(f"{self.launcher.words} took more memory than it may; raise memory_gb")
                 raise ProgramFailed(f"{self.launcher.words} ended with {_how(code)}{_last_words(output)}")
             self.last_words = _last_words(output)
-            known = None if self.stay else self.launcher.begun(name, self.outputs)
-        inner = spawned if known is None else min(max(started + known - at, started), ended)
+            begin = None if self.stay else self.launcher.begun(name, self.outputs)
+        inner = spawned if begin is None else min(max(started + begin - at, started), ended)
         return Took(inner - began, ended - inner)
 
     def _brought_up(self) -> str:
@@ -131,8 +131,8 @@ class Program:
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise ProgramFailed(f"{self.launcher.words} cannot be started ({error})") from None
         if done.returncode:
-            said = legible(done.stderr.decode(errors="replace"))[-300:]
-            raise ProgramFailed(f"{self.launcher.words} cannot be started ({said})")
+            message = legible(done.stderr.decode(errors="replace"))[-300:]
+            raise ProgramFailed(f"{self.launcher.words} cannot be started ({message})")
         self._up = name
         return name
 

@@ -21,10 +21,10 @@ SHOWN = 3
 """Maximum number of keys listed per kind of difference."""
 
 
-def fill(network: Any, model: Model, own: Callable[[str], str | None] | None = None) -> Any:
+def fill(network: Any, model: Model, keys: Callable[[str], str | None] | None = None) -> Any:
     """Load the weights that the model's runtime names: the registered ones, those of a file, or random ones.
 
-    own: for a network that is only a part of what the file has, the key in it for each key in the file, or None.
+    keys: for a network that is only a part of what the file has, the key in it for each key in the file, or None.
 
     Raises:
         IntraBenchError: the file is absent, damaged, or not exactly of this network.
@@ -37,7 +37,7 @@ def fill(network: Any, model: Model, own: Callable[[str], str | None] | None = N
     entry = weights.get(model.weights)
     path = weights.locate(entry.id, model.runtime.weights)
     state = (
-        unwrapped(read(path), entry) if own is None else _part(unwrapped(read(path), replace(entry, ignored=())), own)
+        unwrapped(read(path), entry) if keys is None else _part(unwrapped(read(path), replace(entry, ignored=())), keys)
     )
     load(network, state, path, model.name, f"the file of {entry.id} ({entry.file})")
     return network
@@ -123,9 +123,9 @@ def unwrapped(content: Any, entry: Weights) -> dict[str, Any]:
     return {key: tensor for key, tensor in state.items() if not key.startswith(tuple(entry.ignored))}
 
 
-def _part(state: Mapping[str, Any], own: Callable[[str], str | None]) -> dict[str, Any]:
+def _part(state: Mapping[str, Any], keys: Callable[[str], str | None]) -> dict[str, Any]:
     """What a network has of a state dict, by its own keys."""
-    return {key: tensor for name, tensor in state.items() if (key := own(name)) is not None}
+    return {key: tensor for name, tensor in state.items() if (key := keys(name)) is not None}
 
 
 def check(state: Mapping[str, Any], expected: Mapping[str, Any]) -> None:

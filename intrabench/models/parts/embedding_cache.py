@@ -59,24 +59,24 @@ def quota_gb(asked: float | None = None) -> float:
     """
     if asked is not None:
         return asked
-    given = os.environ.get(VARIABLE, "")
+    text = os.environ.get(VARIABLE, "")
     try:
-        found = float(given or QUOTA_GB)
+        found = float(text or QUOTA_GB)
     except ValueError:
         found = -1
     if not 0 < found < 1e9:
-        raise IntraBenchError(f"{VARIABLE} {given} is not a size; give GB, such as 20, or --no-cache-embeddings")
+        raise IntraBenchError(f"{VARIABLE} {text} is not a size; give GB, such as 20, or --no-cache-embeddings")
     return found
 
 
-TOLD = 50_000_000
+REPORTED = 50_000_000
 """Bytes of kept embeddings from which on runs tell about them."""
 
 
-def said(quota: float) -> str:
+def usage_line(quota: float) -> str:
     """One line about what is kept, for the output of a run; empty if that is next to nothing."""
     used = sum(size for _, _, size in _kept(folder()))
-    if used < TOLD:
+    if used < REPORTED:
         return ""
     line = f"embeddings for later runs: {used / 1e9:.1f} of {quota:g} GB in {folder()}"
     if not os.access(folder(), os.W_OK) or shutil.disk_usage(folder()).free < LEFT_FREE:

@@ -224,15 +224,15 @@ def normalised(image: Floats) -> Floats:
     return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
 
 
-def log_ratio(image: Floats, chance: Floats, known: Bools | None = None) -> Floats:
+def log_ratio(image: Floats, chance: Floats, inside: Bools | None = None) -> Floats:
     """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
 
-    chance: the weights with which cells count as target; the rest is background. known: only these cells count.
+    chance: the weights with which cells count as target; the rest is background. inside: only these cells count.
     """
     from scipy import ndimage
 
     bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
-    counted, weights = (bins.ravel(), chance.ravel()) if known is None else (bins[known], chance[known])
+    counted, weights = (bins.ravel(), chance.ravel()) if inside is None else (bins[inside], chance[inside])
     total = np.bincount(counted, minlength=BINS)
     target = np.bincount(counted, weights, BINS)
     ratio = []
@@ -252,9 +252,9 @@ def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:
 
 def _stack(by_slice: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
     """2D boxes as blocks; the gaps between them are filled by the box around both neighbours."""
-    known = sorted(by_slice)
-    blocks = [(z, *by_slice[z][:2], z + 1, *by_slice[z][2:]) for z in known]
-    for z, after in pairwise(known):
+    slices = sorted(by_slice)
+    blocks = [(z, *by_slice[z][:2], z + 1, *by_slice[z][2:]) for z in slices]
+    for z, after in pairwise(slices):
         if after > z + 1:
             a, b = by_slice[z], by_slice[after]
             blocks.append((z + 1, *np.minimum(a, b)[:2], after, *np.maximum(a, b)[2:]))

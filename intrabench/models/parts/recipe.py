@@ -92,5 +92,5 @@ class WithRecipe:
     @property
     def recipe(self) -> Recipe:
         """The steps of the policy, with those that were given by themselves in their places."""
-        given = {step: getattr(self, step) for step in STEPS if getattr(self, step) is not None}
-        return replace(self.recipes[self.policy], **given)
+        steps = {step: getattr(self, step) for step in STEPS if getattr(self, step) is not None}
+        return replace(self.recipes[self.policy], **steps)

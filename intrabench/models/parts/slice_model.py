@@ -149,17 +149,17 @@ class OpenSlices(Predictor):
 
     def _jobs(self, request: Request, work: _Work) -> list[_Job]:
         prompts = [turn.prompts for turn in request.given]
-        if unknown := {kind for given in prompts for kind in given.kinds} - {"point", "box2d"}:
+        if unknown := {kind for one in prompts for kind in one.kinds} - {"point", "box2d"}:
             raise ValueError(f"a slice model takes points and 2D boxes, not {', '.join(sorted(unknown))}")
         depth, *size = self.volume.shape
         jobs = []
         by_round = self.model.predicts_all
         asked = prompts if by_round and not _free(request) else prompts[-1:]
-        points = np.vstack([given.points for given in (prompts[::-1] if by_round else prompts)])
+        points = np.vstack([one.points for one in (prompts[::-1] if by_round else prompts)])
         wrong = ((points[:, 1:3] < 0) | (points[:, 1:3] >= size)).any(axis=1)
         points_of, outside = _by_slice(points), set(points[wrong, 0].tolist())
-        boxes_of = _by_slice(np.vstack([given.boxes2d for given in prompts]))
-        for z in sorted({z for given in asked for z in given.slices()}):
+        boxes_of = _by_slice(np.vstack([one.boxes2d for one in prompts]))
+        for z in sorted({z for one in asked for z in one.slices()}):
             if not 0 <= z < depth:
                 raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
             if z in outside:
@@ -173,11 +173,11 @@ class OpenSlices(Predictor):
         """The jobs that may share batches, the size of these, and whether they are padded to it."""
         groups: dict[tuple[int, bool, int | None, Hashable], list[_Job]] = {}
         for number, work in enumerate(works):
-            own: dict[Hashable, list[_Job]] = {}
+            by_kind: dict[Hashable, list[_Job]] = {}
             for job in work.jobs:
                 kind = self.model.alike(len(job.points), job.box is not None, job.z in work.previous)
-                own.setdefault(kind, []).append(job)
-            for kind, jobs in own.items():
+                by_kind.setdefault(kind, []).append(job)
+            for kind, jobs in by_kind.items():
                 size, pad, apart = self._decoding(len(jobs))
                 groups.setdefault((size, pad, number if apart else None, kind), []).extend(jobs)
         # one slice after the other, so that embeddings in files are read once

@@ -93,8 +93,8 @@ class VideoModel(CropModel):
         from intrabench.models.networks.sam2_video import play_round
 
         slices, height, width = image.volume.shape
-        given = [self.taken(turn.prompts, (height, width)) for turn in request.given]
-        prompts = {z: self._prompt(given, z, image.volume.shape) for z in given[-1].slices()}
+        history = [self.taken(turn.prompts, (height, width)) for turn in request.given]
+        prompts = {z: self._prompt(history, z, image.volume.shape) for z in history[-1].slices()}
         if not prompts:
             return Answer(request.mask, memory=request.memory)
         with self.computing():
@@ -126,14 +126,14 @@ class VideoModel(CropModel):
     def _features(self, image: OpenCrops, z: int) -> torch.Tensor:
         return self.tensor(image.embedding(z, lambda: self.frame(image.prepared(z))))
 
-    def _prompt(self, given: list[Prompts], z: int, shape: tuple[int, int, int]) -> SlicePrompt:
+    def _prompt(self, history: list[Prompts], z: int, shape: tuple[int, int, int]) -> SlicePrompt:
         """What counts on a slice: the last box, then all points."""
         import torch
 
         from intrabench.models.networks.tracks import SlicePrompt
 
-        points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in given])
-        boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in given])[-1:]
+        points = np.vstack([prompts.points[prompts.points[:, 0] == z, 1:] for prompts in history])
+        boxes = np.vstack([prompts.boxes2d[prompts.boxes2d[:, 0] == z, 1:] for prompts in history])[-1:]
         if not 0 <= z < shape[0] or (len(points) and not ((points >= 0).all() and (points[:, :2] < shape[1:]).all())):
             raise ValueError(f"slice {z} has a prompt outside of the volume of {' x '.join(map(str, shape))} voxels")
         frame = resize.frame("squash_bicubic_smooth", (shape[1], shape[2]), self.side)

@@ -21,7 +21,7 @@ def class_of(label: str) -> int | None:
 
 def name_of(index: int) -> str:
     """The name of a class that `class_of` gives."""
-    return next(name for name, known in _content()["classes"].items() if known == index)
+    return next(name for name, value in _content()["classes"].items() if value == index)
 
 
 def supported() -> frozenset[int]:

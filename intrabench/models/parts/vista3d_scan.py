@@ -81,12 +81,12 @@ class Scan:
 
     def paste(self, found: NDArray[np.bool_], start: Sequence[int]) -> Mask:
         """A mask ``(x, y, z)`` whose first voxel lies at `start` of the image, in the volume, by nearest neighbour."""
-        own, index = [], []
+        corner, index = [], []
         for axis, first in enumerate(start):
             kept = self._kept(axis, first, first + found.shape[axis])
-            own.append(int(kept[0]) if len(kept) else 0)
+            corner.append(int(kept[0]) if len(kept) else 0)
             index.append(self.nearest[axis][kept] - first)
-        return Mask.of(found[np.ix_(*index)].transpose(2, 1, 0), own[::-1])
+        return Mask.of(found[np.ix_(*index)].transpose(2, 1, 0), corner[::-1])
 
     def _kept(self, axis: int, first: int, end: int) -> NDArray[np.intp]:
         """The volume's voxels along one axis whose nearest voxel of the image is in a range."""

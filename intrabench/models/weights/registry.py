@@ -89,10 +89,10 @@ def get(id: str) -> Weights:
     """
     if id.startswith(hub.PREFIX):
         return _of_hub(id)
-    known = _entries()
-    if id not in known:
-        raise IntraBenchError(f"there are no weights {id!r}{nearest(id, known)}; `intrabench weights list` shows all")
-    return known[id]
+    entries = _entries()
+    if id not in entries:
+        raise IntraBenchError(f"there are no weights {id!r}{nearest(id, entries)}; `intrabench weights list` shows all")
+    return entries[id]
 
 
 def folder() -> Path:
@@ -169,8 +169,8 @@ def pin(id: str) -> str:
     from intrabench.fetch.checksum import note_of, noted
 
     path = folder() / entry.file
-    known = noted(path)
-    so_far = f"{known.checksum.replace(':', ' ')}, in {note_of(path)}" if known else "there is none yet"
+    record = noted(path)
+    so_far = f"{record.checksum.replace(':', ' ')}, in {note_of(path)}" if record else "there is none yet"
     return f"not pinned: no sha256 is published, so that of the first download counts ({so_far})"
 
 
@@ -225,8 +225,8 @@ def kind(model: Model, sha256: str) -> str:
         return ""
     if sha256 == RANDOM:
         return RANDOM
-    given = model.runtime.weights is not None and not is_registered(model.weights, sha256)
-    return BY_HAND if given else REGISTERED
+    by_hand = model.runtime.weights is not None and not is_registered(model.weights, sha256)
+    return BY_HAND if by_hand else REGISTERED
 
 
 def is_registered(id: str, sha256: str) -> bool:
@@ -292,15 +292,15 @@ def _first(entry: Weights, path: Path) -> str:
     """The recorded sha256 of the first download; that of what the user added is recorded now."""
     from intrabench.fetch.checksum import note, note_of, noted
 
-    known = noted(path)
-    if known is None:
+    record = noted(path)
+    if record is None:
         try:
             with writing(note_of(path)):
                 note(path, f"sha256:{unpublished(entry, path)}", "put there by hand")
         except IntraBenchError:  # a read-only folder keeps no record
             return ""
-        known = noted(path)
-    return known.checksum.removeprefix("sha256:") if known else ""
+        record = noted(path)
+    return record.checksum.removeprefix("sha256:") if record else ""
 
 
 def _of_hub(id: str) -> Weights:

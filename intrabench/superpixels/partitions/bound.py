@@ -34,9 +34,9 @@ class Candidates:
         sizes = partition.sizes[labels]
         if ignored is not None and ignored.any():
             dropped, counts = np.unique(_under(partition, ignored), return_counts=True)
-            known = np.isin(dropped, labels)
+            shared = np.isin(dropped, labels)
             sizes = sizes.copy()
-            sizes[np.searchsorted(labels, dropped[known])] -= counts[known]
+            sizes[np.searchsorted(labels, dropped[shared])] -= counts[shared]
         return cls(labels.astype(np.int64), inside, sizes, target.voxels)
 
     @property

@@ -32,9 +32,9 @@ def colour_spread(labels: Labels, sizes: Sizes, image: NDArray[Any]) -> Spread:
         around = float(values.mean(dtype=np.float64))  # large intensities would lose digits otherwise
         sums, squares = np.zeros(len(sizes)), np.zeros(len(sizes))
         for where in slabs(labels.shape):
-            own, centred = labels[where].ravel(), values[where].ravel() - around
-            sums += np.bincount(own, centred, len(sizes))
-            squares += np.bincount(own, centred**2, len(sizes))
+            regions, centred = labels[where].ravel(), values[where].ravel() - around
+            sums += np.bincount(regions, centred, len(sizes))
+            squares += np.bincount(regions, centred**2, len(sizes))
         within += _around_means(squares, sums, sizes)
         total += max(0.0, float(squares.sum() - sums.sum() ** 2 / labels.size))
     return Spread(within, total)
@@ -62,11 +62,11 @@ def _place_sums(labels: Labels, count: int, axes: Sequence[int]) -> NDArray[np.f
     sums = np.zeros((3, count))
     depth, height, length = labels.shape
     for where in slabs((depth, height, length)):
-        own = labels[where]
-        begins = np.ones(own.shape, bool)
-        np.not_equal(own[..., 1:], own[..., :-1], out=begins[..., 1:])
+        slab = labels[where]
+        begins = np.ones(slab.shape, bool)
+        np.not_equal(slab[..., 1:], slab[..., :-1], out=begins[..., 1:])
         first = np.flatnonzero(begins)
-        voxels = np.diff(first, append=own.size)
+        voxels = np.diff(first, append=slab.size)
         row = first // length
         z = row // height
         places = (
@@ -74,7 +74,7 @@ def _place_sums(labels: Labels, count: int, axes: Sequence[int]) -> NDArray[np.f
             row - z * height - (height - 1) / 2,
             first - row * length + (voxels - length) / 2,  # the middle of its voxels
         )
-        of = own.ravel()[first].astype(np.intp)  # what bincount counts without another copy
+        of = slab.ravel()[first].astype(np.intp)  # what bincount counts without another copy
         for axis in axes:
             sums[axis] += np.bincount(of, places[axis] * voxels, count)
     return sums

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import Series, read_series
-from intrabench.datasets.convert.segments import Segment, settled
+from intrabench.datasets.convert.segments import Segment, kept_segments
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import (
     STACKS,
@@ -124,7 +124,7 @@ def test_another_series_in_the_same_frame_of_reference(
     assert f"has {LOW.sum()} voxels" in segment.beside
     assert segment.beside == wording
     with pytest.raises(IntraBenchError) as caught:
-        settled([segment], "omit")
+        kept_segments([segment], "omit")
     assert caught == wording
 
 

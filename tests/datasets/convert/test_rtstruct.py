@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.datasets.convert.dicom_series import Series, read_series
 from intrabench.datasets.convert.polygons import filled
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import Segment, settled
+from intrabench.datasets.convert.segments import Segment, kept_segments
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import (
     STACKS,
@@ -247,15 +247,15 @@ def test_regions_beyond_the_slices_and_beside_the_images(
     }
     assert found["beside"].beside == wording
     with pytest.raises(IntraBenchError) as caught:
-        settled(list(found.values()), "refuse")
+        kept_segments(list(found.values()), "refuse")
     assert caught == wording
     for outside, names, voxels in (("cut", list(found), 32), ("omit", ["fine", "beside"], 16)):
-        kept, notes = settled(list(found.values()), outside)
+        kept, notes = kept_segments(list(found.values()), outside)
         assert [segment.name for segment in kept] == names
         assert sum(segment.mask.voxels for segment in kept) == voxels
         assert len(notes) == 3
     with pytest.raises(IntraBenchError) as caught:
-        settled([found["gone"]], "cut")
+        kept_segments([found["gone"]], "cut")
     assert caught == wording
 
 

@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.grabcut import GrabCut
 from intrabench.models.parts import embedding_cache
-from intrabench.models.parts.embedding_cache import EmbeddingCache, cache_for, content_key, packed, quota_gb, said
+from intrabench.models.parts.embedding_cache import EmbeddingCache, cache_for, content_key, packed, quota_gb, usage_line
 from intrabench.models.sammed2d import SAMMed2D
 from intrabench.volume import Grid, Volume
 
@@ -199,11 +199,11 @@ def test_the_quota_is_asked_set_or_the_default(monkeypatch: pytest.MonkeyPatch, 
 
 
 def test_one_line_says_what_is_kept(data: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion) -> None:
-    assert said(20) == ""
+    assert usage_line(20) == ""
     for z in range(100):
         EmbeddingCache(data / "embeddings" / "a", 20).write(z, embedding(), SLOW)
     begin = f"embeddings for later runs: 0.1 of 20 GB in {data / 'embeddings'}"
-    assert said(20) == wording
+    assert usage_line(20) == wording
     monkeypatch.setattr(embedding_cache, "LEFT_FREE", 1 << 60)
     told = f"{begin}, where no more can be written: free some space, or give --no-cache-embeddings"
-    assert said(20) == told
+    assert usage_line(20) == told
