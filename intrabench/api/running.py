@@ -84,14 +84,14 @@ def run(
         IntraBenchError: a name, spec or option is wrong. Sessions that fail are rows with a status instead, and a
             warning tells how many did and why; with `fail_fast` the first one raises instead.
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.options import chosen
     from intrabench.engine.progress.display import reporting
     from intrabench.engine.run import execute, rows_of
     from intrabench.engine.summary import counted
     from intrabench.workspace import results_folder
 
-    options = chosen(_options(given))
+    options = chosen(_options(arguments))
     folder = results_folder(None if out is None else Path(out))
     with reporting(progress) as reporter:
         summary, last = execute(options, folder, reporter)
@@ -127,13 +127,13 @@ def preview(
     Raises:
         IntraBenchError: a name or spec is wrong, or the session fails; pictures of the rounds before that are written.
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.options import chosen
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
     found = []
-    for name, picture in pictures(chosen(_options(given, "case", "target")), case, target):
+    for name, picture in pictures(chosen(_options(arguments, "case", "target")), case, target):
         found.append(picture.image())
         if out is not None:
             write(picture, name, Path(out))
@@ -161,14 +161,14 @@ def check(
     Raises:
         IntraBenchError: a name or option is wrong, or the weights are missing.
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.check import check as findings
     from intrabench.engine.model_runners import make_runner
     from intrabench.engine.options import chosen
 
-    return list(findings(make_runner(chosen(_options(given)))))
+    return list(findings(make_runner(chosen(_options(arguments)))))
 
 
-def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:
+def _options(arguments: dict[str, Any], *others: str) -> dict[str, Any]:
     """The options of a run among the arguments of a function; `others` names arguments that are not options."""
-    return {name: value for name, value in given.items() if name not in ("out", "progress", *others)}
+    return {name: value for name, value in arguments.items() if name not in ("out", "progress", *others)}

@@ -55,7 +55,7 @@ class InPanels(TyperCommand):
         super().format_help(*args)
 
 
-def run(context: typer.Context, **given: Any) -> None:
+def run(context: typer.Context, **arguments: Any) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
     Without --prompter and --model, those of the protocol are run (intrabench@1 has both).
@@ -64,13 +64,13 @@ def run(context: typer.Context, **given: Any) -> None:
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
-    out: Path | None = given["out"]
-    check_config(context, given["config"])
-    options = options_of(given, "out", "dry_run", "config")
+    out: Path | None = arguments["out"]
+    check_config(context, arguments["config"])
+    options = options_of(arguments, "out", "dry_run", "config")
     check_idle(options)
-    if not given["dataset"]:
+    if not arguments["dataset"]:
         note(f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT", err=True)
-    if given["dry_run"]:
+    if arguments["dry_run"]:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
 
@@ -96,11 +96,11 @@ def _with_options(command: Callable[..., None], options: Mapping[str, tuple[Any,
 _with_options(run, {name: option for panel in PANELS.values() for name, option in panel.items()})
 
 
-def options_of(given: dict[str, Any], *others: str) -> Options:
+def options_of(arguments: dict[str, Any], *others: str) -> Options:
     """The options of a run among the arguments of a command; typer gives an empty list for missing options."""
     from intrabench.engine.options import chosen
 
-    return chosen({name: value for name, value in given.items() if name not in others and value != []})
+    return chosen({name: value for name, value in arguments.items() if name not in others and value != []})
 
 
 def _where(out: Path | None) -> str:
@@ -196,13 +196,13 @@ def check(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.check import check as findings
     from intrabench.engine.model_runners import make_runner
 
-    given["weights"] = "random" if random_weights else weights
+    arguments["weights"] = "random" if random_weights else weights
     found = []
-    for finding in findings(make_runner(options_of(given, "random_weights", "json"))):
+    for finding in findings(make_runner(options_of(arguments, "random_weights", "json"))):
         found.append(finding)
         if not json:
             mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
@@ -229,9 +229,9 @@ def preview(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Draw the first prompts on the scan; with --model the prompts and answers of each round."""
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(options_of(given, "case", "target", "file"), case, target):
+    for name, picture in pictures(options_of(arguments, "case", "target", "file"), case, target):
         note(f"wrote {write(picture, name, file)}")

@@ -76,8 +76,8 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
             {"name": p.id, "kind": "protocol", "summary": p.summary, "origin": "intrabench"} for p in PROTOCOLS.values()
         ]
     if what not in registry.ROOMS:
-        known = (*registry.ROOMS, "protocols")
-        raise IntraBenchError(f"there is no list of {what!r}{nearest(what, known)}; give one of {', '.join(known)}")
+        choices = (*registry.ROOMS, "protocols")
+        raise IntraBenchError(f"there is no list of {what!r}{nearest(what, choices)}; give one of {', '.join(choices)}")
     listed = [
         {
             "name": entry.name,

@@ -16,7 +16,7 @@ from intrabench.errors import IntraBenchError
 weights_app = typer.Typer(help="Download, list and verify weights of models.", no_args_is_help=True)
 
 
-def _known(incomplete: str) -> list[tuple[str, str]]:
+def _names(incomplete: str) -> list[tuple[str, str]]:
     """Completes ids of weights, and models."""
     from intrabench.models.weights.registry import entries
 
@@ -64,7 +64,7 @@ def weights_id(name: str) -> str:
 
 
 @weights_app.command("get")
-def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompletion=_known)]) -> None:
+def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompletion=_names)]) -> None:
     """Download missing weights and verify them; sources are tried in turn."""
     from intrabench.engine.progress.display import reporting
     from intrabench.models.weights.fetch import described, fetch
@@ -81,7 +81,7 @@ def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompl
 @weights_app.command("verify")
 def weights_verify(
     names: Annotated[
-        list[str] | None, typer.Argument(help=f"{NAMES} Default: all local weights.", autocompletion=_known)
+        list[str] | None, typer.Argument(help=f"{NAMES} Default: all local weights.", autocompletion=_names)
     ] = None,
 ) -> None:
     """Read files again and compare their sha256 with the published or first one."""
@@ -93,7 +93,7 @@ def weights_verify(
 
 @weights_app.command("path")
 def weights_path(
-    name: Annotated[str, typer.Argument(help="Id of weights, or a model, e.g. paper:sam.", autocompletion=_known)],
+    name: Annotated[str, typer.Argument(help="Id of weights, or a model, e.g. paper:sam.", autocompletion=_names)],
 ) -> None:
     """Print the local path of the verified file."""
     from intrabench.models.weights import registry as weights

@@ -60,12 +60,12 @@ class Playback:
             "dataset", "case", maintain_order=True
         ):
             turns = read_turns(self.root, of_case["session"].to_list()).sort("turn")
-            given = turns.partition_by("session", as_dict=True)
+            by_session = turns.partition_by("session", as_dict=True)
             targets = self._targets(of_case)
             for row in of_case.iter_rows(named=True):
                 target = targets.get(row["target"])
-                if target is not None and (row["session"],) in given:
-                    yield Played(row, turns_by_round(given[row["session"],].to_dicts()), target, self.root)
+                if target is not None and (row["session"],) in by_session:
+                    yield Played(row, turns_by_round(by_session[row["session"],].to_dicts()), target, self.root)
 
     def _targets(self, rows: pl.DataFrame) -> dict[str, Target]:
         """The references of one case that are still those of the rows."""

@@ -184,6 +184,6 @@ def _unasked(rows: pl.DataFrame) -> list[str]:
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:
     """Refuse options that would be ignored beside another."""
-    given = [name for name, value in others.items() if value]
-    if given:
-        raise IntraBenchError(f"{option} cannot be combined with {', '.join(given)}; omit one of them")
+    conflicts = [name for name, value in others.items() if value]
+    if conflicts:
+        raise IntraBenchError(f"{option} cannot be combined with {', '.join(conflicts)}; omit one of them")

@@ -83,16 +83,16 @@ def _chosen(
     for column, name in (("model", model), ("prompter", prompter)):
         chosen = called(rows, column, name) if name else rows
         if name and chosen.is_empty():
-            known = names(rows, column)
+            values = names(rows, column)
             raise IntraBenchError(
-                f"{results} has no {column} {name!r}{nearest(name, known)}; it has {', '.join(known) or 'no results'}"
+                f"{results} has no {column} {name!r}{nearest(name, values)}; it has {', '.join(values) or 'no results'}"
             )
         rows = chosen
     if seed is not None:
-        known = rows["seed"].unique().sort().to_list()
+        values = rows["seed"].unique().sort().to_list()
         rows = rows.filter(pl.col("seed") == seed)
         if rows.is_empty():
-            raise IntraBenchError(f"{results} has no seed {seed} among these; it has {', '.join(map(str, known))}")
+            raise IntraBenchError(f"{results} has no seed {seed} among these; it has {', '.join(map(str, values))}")
     if round is not None:
         rows = rows.filter(pl.col("round") <= round)
         rows = rows.filter(pl.col("round") == pl.col("round").max().over("session"))

@@ -47,4 +47,4 @@ def _drawn(strata: Sequence[str], draws: int) -> list[tuple[Floats, NDArray[np.i
     sizes = Counter(strata)
     names = np.array([name if sizes[name] > 1 else "" for name in strata])
     members = [(str(name), np.flatnonzero(names == name)) for name in np.unique(names)]
-    return [(np.concatenate(list(drawn_weights(f"clusters {name}", len(own), draws))), own) for name, own in members]
+    return [(np.concatenate(list(drawn_weights(f"clusters {name}", len(at), draws))), at) for name, at in members]

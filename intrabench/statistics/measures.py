@@ -103,7 +103,7 @@ class ChallengeFinal(Measure):
 
     def measured(self, rows: pl.DataFrame, policy: FailurePolicy | None) -> pl.DataFrame:
         """By the rules of the challenge for missing answers, and for NSD."""
-        known = rows
+        original = rows
         if self.missing == "previous":
             rows = cvpr25.with_answers_before(rows)
         if self.above:
@@ -111,7 +111,7 @@ class ChallengeFinal(Measure):
         found = super().measured(rows, policy)
         if self.missing == "worst":
             return found
-        found = found.drop("failed").join(cvpr25.failures(known), on="session", how="left", maintain_order="left")
+        found = found.drop("failed").join(cvpr25.failures(original), on="session", how="left", maintain_order="left")
         return found.with_columns(value=pl.when(~pl.col("silent")).then("value")).drop("silent")
 
 

@@ -70,8 +70,8 @@ def ranked(table: pl.DataFrame, by: Sequence[str], drawn: Drawn, left_out: pl.Da
     from scipy.special import ndtr
 
     table = table.sort(by)
-    known = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
-    which = known["_line"].to_numpy()
+    lines = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
+    which = lines["_line"].to_numpy()
     averages, wide = drawn.average()[:, which], ndtr(tail(list(drawn.parts.values()))[0][which])
     full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
     values = values[~np.isnan(values).any(axis=1)]
@@ -156,16 +156,16 @@ def tau(values: Floats, full: Floats) -> float | None:
     """Mean over (draws, lines) of Kendall's tau-b with the (1, lines) values `full`; None without any untied draw."""
     agree, untied, untied_full = np.zeros((3, len(values)))
     for number in range(full.size):
-        drawn, given = (np.sign(difference(one, one[:, [number]])) for one in (values, full))
-        agree += (drawn * given).sum(axis=1)
+        drawn, reference = (np.sign(difference(one, one[:, [number]])) for one in (values, full))
+        agree += (drawn * reference).sum(axis=1)
         untied += np.abs(drawn).sum(axis=1)
-        untied_full += np.abs(given).sum(axis=1)
-    known = untied * untied_full > 0
-    return float(np.mean(agree[known] / np.sqrt(untied * untied_full)[known])) if known.any() else None
+        untied_full += np.abs(reference).sum(axis=1)
+    valid = untied * untied_full > 0
+    return float(np.mean(agree[valid] / np.sqrt(untied * untied_full)[valid])) if valid.any() else None
 
 
 def _left_out(every: pl.DataFrame, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Lines and the data sets on which they have no value."""
-    known = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
-    missing = every.join(known, on=[*by, "dataset"], how="anti", nulls_equal=True)
+    values = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    missing = every.join(values, on=[*by, "dataset"], how="anti", nulls_equal=True)
     return missing.group_by(by).agg(pl.col("dataset").sort().alias("missing")).sort(by)

@@ -86,8 +86,8 @@ def as_one_dataset(values: pl.DataFrame) -> pl.DataFrame:
 def with_average(table: pl.DataFrame, by: Sequence[str], datasets: int) -> pl.DataFrame:
     """`aggregate`'s table, and a row `AVERAGE` for every line that has a value in all of so many data sets."""
     table = table.with_columns(pl.col("value").fill_nan(None))
-    known = table.filter(pl.col("value").is_not_null())
-    means = known.group_by(*by, pl.lit(AVERAGE).alias("dataset")).agg(
+    values = table.filter(pl.col("value").is_not_null())
+    means = values.group_by(*by, pl.lit(AVERAGE).alias("dataset")).agg(
         pl.col(COUNTS).sum(), pl.col("value").mean(), (pl.len() == datasets).alias("_complete")
     )
     return pl.concat([table, means.filter("_complete").select(table.columns)])

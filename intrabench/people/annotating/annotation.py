@@ -76,7 +76,9 @@ class Annotation:
     Every change comes with an id that its caller made up, so that a message that arrives twice changes nothing twice.
     """
 
-    def __init__(self, given: Mapping[str, Any], folder: Path, reporter: Reporter = SILENT, images: int = 2) -> None:
+    def __init__(
+        self, arguments: Mapping[str, Any], folder: Path, reporter: Reporter = SILENT, images: int = 2
+    ) -> None:
         """given: the options of a run by name, with one model; without prompters. folder: of the results.
 
         Cases that are not there yet are downloaded and converted. images: cases that stay opened.
@@ -87,7 +89,7 @@ class Annotation:
         self.folder, self._reporter, self._images = folder, reporter, images
         self._lock, self._scorer = RLock(), Scorer()
         self._opened = dict[ImageTask, SharedImage]()  # that of the last use last
-        options, self._job = _run_of(given)
+        options, self._job = _run_of(arguments)
         with ExitStack() as stack:
             for runner in self._job.runners:
                 stack.callback(runner.close)
@@ -352,12 +354,12 @@ class Annotation:
         self._opened.clear()
 
 
-def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
+def _run_of(arguments: Mapping[str, Any]) -> tuple[Options, Job]:
     """The options and the objects of a run in which people prompt one model."""
-    if given.get("prompter") or given.get("refine") or given.get("hand"):
+    if arguments.get("prompter") or arguments.get("refine") or arguments.get("hand"):
         raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
-    rounds = ROUNDS if given.get("rounds") is None else given["rounds"]
-    options = replace(chosen({**given, "rounds": rounds, "save_masks": True}), prompter=("human",))
+    rounds = ROUNDS if arguments.get("rounds") is None else arguments["rounds"]
+    options = replace(chosen({**arguments, "rounds": rounds, "save_masks": True}), prompter=("human",))
     job = make_run(options)
     wrong = ""
     if len(job.runners) != 1:

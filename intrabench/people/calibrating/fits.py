@@ -142,12 +142,12 @@ def hits(sessions: Iterable[Played]) -> Hits:
     """Look at every turn; its `rater` is in the rows."""
     found = Hits()
     for played in sessions:
-        given = [turn.prompts for turns in played.rounds.values() for turn in turns]
-        drawn = [box for prompts in given for box in edges(played.target, prompts)]
-        boxes = sum(len(prompts.drawn_boxes2d) + (prompts.box3d is not None) for prompts in given)
+        prompts = [turn.prompts for turns in played.rounds.values() for turn in turns]
+        drawn = [box for one in prompts for box in edges(played.target, one)]
+        boxes = sum(len(one.drawn_boxes2d) + (one.box3d is not None) for one in prompts)
         found.rater.append(str(played.row["rater"]))
         found.edges.append(np.vstack([np.zeros((0, 3)), *drawn]))
-        found.clicks.append(np.vstack([np.zeros((0, 2)), *(_clicks(played, prompts) for prompts in given)]))
+        found.clicks.append(np.vstack([np.zeros((0, 2)), *(_clicks(played, one) for one in prompts)]))
         found.beside += boxes - len(drawn)
     return found
 

@@ -75,9 +75,9 @@ class Answers:
         """
         values = {**vars(answer), "errors": json.dumps(answer.errors), "guideline": guideline.VERSION, "at": _now()}
         with self._lock:
-            known = self._one("SELECT rater, place, job FROM answers WHERE id = ?", answer.id)
-            if known is not None:
-                if known != (answer.rater, answer.place, answer.job):
+            row = self._one("SELECT rater, place, job FROM answers WHERE id = ?", answer.id)
+            if row is not None:
+                if row != (answer.rater, answer.place, answer.job):
                     raise Taken("this answer was given for another mask")
                 return
             try:

@@ -62,10 +62,10 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
     Raises:
         IntraBenchError: the file is no such file, of another study, or not signed by the bundle of its rater.
     """
-    rater, given = _signed(study, file)
+    rater, entries = _signed(study, file)
     answers, problems, stored = Answers(study.answers_file), [], 0
     try:
-        for number, one in enumerate(given, start=1):
+        for number, one in enumerate(entries, start=1):
             try:
                 answers.add(answer_of(study, rater, PostedAnswer.model_validate(one)))
                 stored += 1
@@ -96,8 +96,8 @@ def _signed(study: Study, file: Path) -> tuple[str, list[Any]]:
         raise IntraBenchError(f"{file} is of {rater!r}, who is not in this study")
     if study.format == OPEN:  # bundles of that time had no secret
         return rater, answers
-    own = signature(study.secret.of_answers(rater), answers)
-    if not hmac.compare_digest(own.encode(), content.get("signature", "").encode()):
+    expected = signature(study.secret.of_answers(rater), answers)
+    if not hmac.compare_digest(expected.encode(), content.get("signature", "").encode()):
         raise IntraBenchError(
             f"{file} was not saved by the bundle of {rater!r}, or changed since; ask {rater!r} to save it again"
         )

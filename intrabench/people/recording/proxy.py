@@ -159,8 +159,8 @@ class _Proxy:
         most = min(self.upstream.most, largest_mask(client.shape))
         painted = unpack(body, most) if kind in protocol.PAINTED else None
         meta = protocol.parsed(body, "what was sent") if painted is None else protocol.meta_of(request.headers)
-        given = gesture(kind, meta, painted, client.shape)
-        client.recorder.drawn(given, at)
+        interaction = gesture(kind, meta, painted, client.shape)
+        client.recorder.drawn(interaction, at)
         if flag(meta, "run_prediction", True):
             self._answered(client, answer)
 

@@ -138,8 +138,8 @@ class _Served:
             if lease is None:
                 return protocol.refusal(410, "the lease has ended, or never was; claim another one")
             try:
-                async with lease.held.at_work:
-                    return await act(request, lease.held)
+                async with lease.content.at_work:
+                    return await act(request, lease.content)
             except ClientDisconnect:
                 return Response(status_code=400)
             except TooLarge as error:

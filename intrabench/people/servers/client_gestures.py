@@ -166,18 +166,18 @@ def outline(mask: Bools) -> Ints:
 
 
 def _numbers(values: Any, count: int, what: str) -> list[float]:
-    given = values if isinstance(values, list) else []
-    if len(given) != count or not all(is_a(int, v) or (is_a(float, v) and math.isfinite(v)) for v in given):
+    numbers = values if isinstance(values, list) else []
+    if len(numbers) != count or not all(is_a(int, v) or (is_a(float, v) and math.isfinite(v)) for v in numbers):
         raise Refused(f"{what} are {str(values)[:60]}, expected {count} numbers")
-    if any(abs(value) > 2**31 for value in given):
+    if any(abs(value) > 2**31 for value in numbers):
         raise Refused(f"{what} are {str(values)[:60]}, which lie outside of any image")
-    return given
+    return numbers
 
 
 def _ranges(values: Any, what: str) -> list[tuple[int, int]]:
     """The range of each axis, half-open."""
-    given = values if isinstance(values, list) and len(values) == 3 else [None] * 3
-    pairs = [_numbers(pair, 2, what) for pair in given]
+    axes = values if isinstance(values, list) and len(values) == 3 else [None] * 3
+    pairs = [_numbers(pair, 2, what) for pair in axes]
     return [(round(min(pair)), round(max(pair))) for pair in pairs]
 
 

@@ -210,13 +210,13 @@ def _sizes(gesture: Gesture) -> list[int]:
     return [gesture.place[axis + 3] - gesture.place[axis] for axis in range(3)]
 
 
-def _spacing(given: Any) -> tuple[float, float, float] | None:
+def _spacing(value: Any) -> tuple[float, float, float] | None:
     """The spacing that a client sent; None if it sent none that can be."""
-    if not isinstance(given, list) or len(given) != 3:
+    if not isinstance(value, list) or len(value) != 3:
         return None
-    if not all((is_a(float, mm) or is_a(int, mm)) and 1e-4 < mm < 1e6 for mm in given):
+    if not all((is_a(float, mm) or is_a(int, mm)) and 1e-4 < mm < 1e6 for mm in value):
         return None
-    return float(given[0]), float(given[1]), float(given[2])
+    return float(value[0]), float(value[1]), float(value[2])
 
 
 def _change(before: Mask, after: Mask) -> Change:

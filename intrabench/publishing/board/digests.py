@@ -29,8 +29,8 @@ _AT_ONCE = 100_000
 
 def ledger_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The ledger of rows, one line each."""
-    told = rows.select(*_KEY, *(pl.col(name).cast(pl.String) for name in _WHO))
-    return told.with_columns(digest=pl.Series(list(_digests(rows)), dtype=pl.String)).select(*LEDGER)
+    lines = rows.select(*_KEY, *(pl.col(name).cast(pl.String) for name in _WHO))
+    return lines.with_columns(digest=pl.Series(list(_digests(rows)), dtype=pl.String)).select(*LEDGER)
 
 
 def read_ledger(path: Path) -> pl.DataFrame | None:
@@ -52,8 +52,8 @@ def against(rows: pl.DataFrame, ledger: pl.DataFrame) -> Iterator[str]:
 
 def named(row: dict[str, Any]) -> str:
     """A row in words."""
-    known = {name: row[name] or "" for name in ("weights", "weights_sha256")}
-    return f"{who(row | known)}, round {row['round']}"
+    weights = {name: row[name] or "" for name in ("weights", "weights_sha256")}
+    return f"{who(row | weights)}, round {row['round']}"
 
 
 def _digests(rows: pl.DataFrame) -> Iterator[str]:

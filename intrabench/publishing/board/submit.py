@@ -99,9 +99,9 @@ def _fill(folder: Path, results: Path, rows: pl.DataFrame, by: Submitter, sample
         (folder / name).mkdir()
     sampled = sampled_sessions(rows, sample)
     people = rows.filter(pl.col("prompter").str.starts_with("human:"))["session"].unique().to_list()
-    given = read_turns(results, sorted({*sampled, *people})).with_columns(written_at=pl.lit(0, pl.Int64))
+    turns = read_turns(results, sorted({*sampled, *people})).with_columns(written_at=pl.lit(0, pl.Int64))
     write_parquet(rows, folder / "rows" / PART)
-    write_parquet(given.sort("session", "turn"), folder / "turns" / PART)
+    write_parquet(turns.sort("session", "turn"), folder / "turns" / PART)
     write_parquet(ledger_of(rows), folder / LEDGER)
     masks = _copy_masks(results, folder, sampled)
     for run in rows["run_id"].unique().sort():
@@ -141,13 +141,13 @@ def _datasets(rows: pl.DataFrame) -> Sequence[Mapping[str, Any]]:
 
 
 def _data(results: Path, row: Mapping[str, Any]) -> Data:
-    known = str(row["dataset"]), str(row["dataset_version"])
-    published = is_published(*known)
+    dataset = str(row["dataset"]), str(row["dataset_version"])
+    published = is_published(*dataset)
     try:
         card = dataset_of(results, row).card
     except IntraBenchError:
-        return Data(*known, published)
-    return Data(*known, published, card.title, card.modality, card.licence, card.citation, card.homepage)
+        return Data(*dataset, published)
+    return Data(*dataset, published, card.title, card.modality, card.licence, card.citation, card.homepage)
 
 
 def _to_know(results: Path, rows: pl.DataFrame, statement: Statement | None) -> list[str]:

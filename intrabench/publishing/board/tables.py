@@ -95,12 +95,12 @@ class Table:
 
     def ranks(self, column: Column) -> dict[int, int]:
         """The rank of each line that has one, the best first; equal values share a rank."""
-        known = {
+        merits = {
             line.number: merit(value, column.best)
             for line in self.lines
             if line.status == RANKED and (value := line.means.get(column.id, (None,))[0]) is not None
         }
-        return {number: 1 + sum(other > value for other in known.values()) for number, value in known.items()}
+        return {number: 1 + sum(other > value for other in merits.values()) for number, value in merits.items()}
 
 
 def address(words: Sequence[object], of: str, key: object) -> str:
@@ -179,19 +179,19 @@ _PLAYED = (pl.col("target") != WHOLE_CASE) & (pl.col("status") != "not_applicabl
 
 
 def _line(one: Mapping[str, Any]) -> Line:
-    own = tuple(marks(one))
-    whose = one["submission"] if any(mark.startswith("own model") for mark in own) else ""
-    told = {name: one[name] for name in ("submission", *LINE)}
+    tags = tuple(marks(one))
+    whose = one["submission"] if any(mark.startswith("own model") for mark in tags) else ""
+    fields = {name: one[name] for name in ("submission", *LINE)}
     return Line(
         number=one["line"],
-        id=_digest("line", told),
+        id=_digest("line", fields),
         submission=one["submission"],
         model=one["label"],
         of=address([one["label"]], "model", [one["label"], whose]),
         prompter=one["shown"],
         spec=one["prompter"],
         training=trained_on(one),
-        marks=own,
+        marks=tags,
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import new_folder
 from intrabench.files.names import file_name
-from intrabench.publishing.exports.evidence import Evidence, evidence_of, known, pairs, slug, written
+from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, pairs, slug, written
 from intrabench.publishing.exports.scored import LINE, Result, Scored, scored_results
 from intrabench.results.model_label import model_label
 from intrabench.statistics.measures import described
@@ -100,7 +100,7 @@ def _entries(
                 "dataset": dict(tasks[key["dataset"]]),
                 "value": result.value,
                 "date": written(result.sessions).isoformat(timespec="seconds"),
-                **known(source=known(url=source.url, name=source.name)),
+                **facts(source=facts(url=source.url, name=source.name)),
                 "notes": "; ".join(_notes(evidence, found, result, key, model)),
             }
             yield Path(file_name(model), ".eval_results", f"{name}.yaml"), entry

@@ -74,10 +74,10 @@ class Result:
     @property
     def details(self) -> dict[str, str]:
         """What stands beside the mean in tables, as texts."""
-        told = {name: f"{value:.6g}" for name, value in self.effort.items()}
-        told |= {name: str(count) for name, count in self.counts.items()}
+        texts = {name: f"{value:.6g}" for name, value in self.effort.items()}
+        texts |= {name: str(count) for name, count in self.counts.items()}
         adapted = sorted(set(self.sessions["adapted"].drop_nulls()) - {""})
-        return told | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
+        return texts | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
 
 
 @dataclass(frozen=True)

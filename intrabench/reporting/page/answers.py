@@ -218,11 +218,11 @@ def notes_after(
 ) -> tuple[list[str], Mapping[str, str]]:
     """The mark of each point, a line after a round, and the texts of the marks; else as `notes_at`."""
     frame = pl.DataFrame(points, schema={"line": rows.schema["line"], "after": pl.Int64}, orient="row")
-    told = [
+    notes = [
         adapted(rows.filter(line=line), ["line"], after, column).with_columns(after=pl.lit(after, pl.Int64))
         for line, after in points
     ]
-    found = footnotes(frame, [Place(pl.concat(told), ["line", "after"], ["answer"])] if told else [])
+    found = footnotes(frame, [Place(pl.concat(notes), ["line", "after"], ["answer"])] if notes else [])
     return _marks(found, frame), found.texts
 
 

@@ -139,9 +139,9 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) ->
     The pairs whose claim is most likely false come first.
     """
     needed = ("line", *UNIT, "patient", "value", "failed", "not_applicable")
-    known = scored.select(needed).filter(pl.col("value").is_finite())
-    first = known.filter(pl.col("line") == best).select(*UNIT, best="value")
-    units = known.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
+    values = scored.select(needed).filter(pl.col("value").is_finite())
+    first = values.filter(pl.col("line") == best).select(*UNIT, best="value")
+    units = values.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
     units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
     found = []
     units = units.with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))

@@ -158,9 +158,9 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     capped = capped_numbers(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
     notes, marks = tables.line_notes(rows, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
-    own = [(told, grid, grid.notes(notes.texts)) for told, grid in protocol_grids(rows, lines, policy, marks)]
+    grids = [(text, grid, grid.notes(notes.texts)) for text, grid in protocol_grids(rows, lines, policy, marks)]
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
-    only_own = {mark for *_, below in own for mark in below} - elsewhere
+    only_there = {mark for *_, below in grids for mark in below} - elsewhere
     names = Names(lines, frozenset(line for line, _ in seen))
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in evaluation.datasets.items()}
     budgets = budgets_of(played)
@@ -170,11 +170,11 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "lead": lead,
         **_answers(scored, BudgetResults(lead, rows, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
-        "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_own},
+        "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_there},
         "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),
         "metrics": tables.metric_grid(metrics, lines, how, plain),
         "explore": explored(scored, lines, lead),
-        "own": own,
+        "own": grids,
         "curves": curves,
         "curves_note": sentence(adapted(rows, ["line"]), evaluation.names),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),

@@ -43,12 +43,12 @@ class Window:
 
     @classmethod
     def around(
-        cls, target: Target, answers: Sequence[Mask], given: Sequence[Prompts], volume: Volume, budget: int = BUDGET
+        cls, target: Target, answers: Sequence[Mask], prompts: Sequence[Prompts], volume: Volume, budget: int = BUDGET
     ) -> Window:
         """The window of the target and the near parts of answers and prompts, with a margin, in `budget` voxels."""
         margin, reach = ([ceil(mm / step) for step in volume.spacing_mm] for mm in (_MARGIN_MM, _REACH_MM))
         near = grow(target.mask.box, reach, volume.shape)
-        shown = [*(mask.box for mask in answers), *(box for prompts in given for box in _boxes(prompts))]
+        shown = [*(mask.box for mask in answers), *(box for one in prompts for box in _boxes(one))]
         cut = [common for box in shown if (common := intersection(box, near))]
         corners = np.array([target.mask.box, *cut])
         z0, y0, x0 = corners[:, :3].min(axis=0).tolist()

@@ -86,8 +86,8 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         IntraBenchError: RClicks has none of them.
     """
 
-    def lines(known: Published) -> list[dict[str, Any]]:
-        return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(known.noc), "nsr": known.auc.nsr}]
+    def lines(result: Published) -> list[dict[str, Any]]:
+        return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(result.noc), "nsr": result.auc.nsr}]
 
     both, others = _beside(table, lines)
     return both.sort("model", "dataset", "source", "clicks"), others
@@ -96,8 +96,8 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def users_beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """`user_table` of `FIRST_CLICK` and, below, RClicks' Table 12; otherwise as `beside_published`."""
 
-    def lines(known: Published) -> list[dict[str, Any]]:
-        return [{"clicks": REAL, **asdict(known.real)}, {"clicks": _NETWORK, **asdict(known.simulated)}]
+    def lines(result: Published) -> list[dict[str, Any]]:
+        return [{"clicks": REAL, **asdict(result.real)}, {"clicks": _NETWORK, **asdict(result.simulated)}]
 
     both, others = _beside(table, lines)
     return both.sort("model", "dataset", pl.col("clicks") != REAL, "source", "clicks"), others
@@ -110,10 +110,10 @@ def _beside(
     printed, others = [], {}
     ours = table.filter(pl.col("weights") == REGISTERED).select("dataset", "model")
     for dataset, model in ours.unique().sort("dataset", "model").iter_rows():
-        known = published(dataset, model)
-        if known is not None:
+        result = published(dataset, model)
+        if result is not None:
             who = {"dataset": dataset, "model": model, "weights": REGISTERED}
-            printed += [dict.fromkeys(table.columns) | who | dict(line) for line in lines(known)]
+            printed += [dict.fromkeys(table.columns) | who | dict(line) for line in lines(result)]
         elif dataset in DATASETS and (near := _nearest(model)):
             others[model] = f"{model} is not compared, because RClicks ran {near}; give that to --model"
     if not printed:
@@ -136,10 +136,10 @@ def checkpoint_of(spec: str) -> str | None:
 
 def _nearest(spec: str) -> str | None:
     """What the paper ran of the same model, size and release; None if it has none."""
-    name, given = parse(spec)
+    name, ours = parse(spec)
     for published in MODELS.values():
         model, parameters = parse(published)
-        if model == name and all(parameters.get(key) == given.get(key) for key in ("size", "release")):
+        if model == name and all(parameters.get(key) == ours.get(key) for key in ("size", "release")):
             return published
     return None
 
