@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.mask import Mask
 from intrabench.people.annotating.log import read_actions
 from intrabench.people.places import depth_mm
-from intrabench.people.playback import ANSWERED, PEOPLE, Playback, Played
+from intrabench.people.playback import ANSWERED, PEOPLE, Playback, StoredSession
 from intrabench.prompters.errors import Errors, deepest
 from intrabench.randomness import stream
 from intrabench.results import labels
@@ -277,7 +277,7 @@ APART = ("first clicks apart, PL1", "first clicks apart, WD", "first clicks apar
 """Distances between clicks, of Table 3 of RClicks (`intrabench.clickability.click_metrics`)."""
 
 
-def clicks(sessions: Iterable[Played]) -> pl.DataFrame:
+def clicks(sessions: Iterable[StoredSession]) -> pl.DataFrame:
     """The clicks of sessions; those of corrections only where the answers before them are stored."""
     return pl.DataFrame([line for played in sessions for line in _of_session(played)], schema=CLICKS)
 
@@ -315,7 +315,7 @@ def _places(frame: pl.DataFrame) -> NDArray[np.int64]:
     return np.asarray(frame.select("y", "x").to_numpy(), np.int64)
 
 
-def _of_session(played: Played) -> Iterator[dict[str, Any]]:
+def _of_session(played: StoredSession) -> Iterator[dict[str, Any]]:
     target = played.target
     y0, x0, y1, x1 = (target.mask.box[axis] for axis in (1, 2, 4, 5))
     number = 0

@@ -19,7 +19,7 @@ from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.bca import Jackknife
 from intrabench.statistics.ranking import of_patients, paired_tests
-from intrabench.statistics.resample import AVERAGE, Drawn, difference, drawn_intervals, resample
+from intrabench.statistics.resample import AVERAGE, Draws, difference, drawn_intervals, resample
 from intrabench.statistics.significance import holm, sure
 from intrabench.statistics.steps import EFFORTS, Steps
 
@@ -54,14 +54,14 @@ class Place:
 class AtBudgets:
     """What lines reached at budgets.
 
-    sessions: the columns of a session, its `value`, and the number of its `state`. table: `intervals` by state. drawn:
+    sessions: the columns of a session, its `value`, and the number of its `state`. table: `intervals` by state. draws:
     the draws behind it. places: by budget, those of the lines that have one. cheapest: by effort and line, that of the
     cheapest first round.
     """
 
     sessions: pl.DataFrame
     table: pl.DataFrame
-    drawn: Drawn
+    draws: Draws
     places: Mapping[Budget, Mapping[int, Place]]
     cheapest: Mapping[str, Mapping[int, float]]
 
@@ -95,10 +95,10 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
             places.setdefault(budget, {})[line] = Place(states[key], int((counts == 0).sum()), mean)
     empty = pl.lit(0, pl.Int32).alias("state"), pl.lit(None, pl.Float64).alias("value")
     sessions = pl.concat(parts) if parts else played.sessions.clear().select(*_WHO, *empty)
-    drawn = resample(sessions, ["state"], how)
-    table = drawn_intervals(sessions, ["state"], how, drawn)
+    draws = resample(sessions, ["state"], how)
+    table = drawn_intervals(sessions, ["state"], how, draws)
     cheapest = {against: _cheapest(played, against, members) for against in {one.against for one in budgets}}
-    return AtBudgets(sessions, table, drawn, places, cheapest)
+    return AtBudgets(sessions, table, draws, places, cheapest)
 
 
 def within(rows: pl.DataFrame, budget: Budget) -> pl.DataFrame:
@@ -126,16 +126,16 @@ def _cheapest(played: Steps, against: str, members: Mapping[int, NDArray[np.int6
     return {line: float(np.nanmin(first[rows])) for line, rows in members.items()}
 
 
-def gains(drawn: Drawn, pairs: Sequence[tuple[int, int]], best: Best) -> list[Gain]:
+def gains(draws: Draws, pairs: Sequence[tuple[int, int]], best: Best) -> list[Gain]:
     """How much better the first line of each pair is in its mean over data sets, with the interval of 95 %.
 
-    pairs: numbers of rows of `Drawn.lines`. The interval is that of paired patients, as in `claims`; None where there
+    pairs: numbers of rows of `Draws.lines`. The interval is that of paired patients, as in `claims`; None where there
     is none.
     """
     if not pairs:
         return []
     one, other = (np.array(side) for side in zip(*pairs, strict=True))
-    parts = [_apart(part, one, other, best) for part in drawn.parts.values()]
+    parts = [_apart(part, one, other, best) for part in draws.parts.values()]
     low, high, _ = sure(parts)
     full = np.mean([part.value for part in parts], axis=0)
     return [
@@ -217,7 +217,7 @@ def standings(found: AtBudgets, best: Best, lines: Collection[int]) -> dict[Budg
     }
     states = {budget: [found.places[budget][line].state for _, line in order] for budget, order in ordered.items()}
     pairs = sorted({(first, other) for first, *others in states.values() for other in others})
-    apart = dict(zip(pairs, gains(found.drawn, pairs, best), strict=True))
+    apart = dict(zip(pairs, gains(found.draws, pairs, best), strict=True))
     numbered, values = of_patients(found.sessions, ["state"], best)
     where = {state: number for number, state in enumerate(numbered.sort("_line")["state"])}
     tested = paired_tests(values, [(where[first], where[other]) for first, other in pairs])

@@ -31,7 +31,7 @@ from intrabench.engine.writer import ResultWriter
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
-from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept, write_actions
+from intrabench.people.annotating.log import FILE, Event, EventKind, Log, TimedAction, kept, write_actions
 from intrabench.people.annotating.shared_image import PersonSession, SharedImage
 from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.gestures import Gesture, check_time, turn_of
@@ -188,7 +188,7 @@ class Annotation:
                 session = self._session(spec, code, self._log.events(spec.key))
                 session.check(turn)
                 text = json.dumps(turn.to_json(), separators=(",", ":"))
-                timed = tuple(map(Timed.of, gestures))
+                timed = tuple(map(TimedAction.of, gestures))
                 self._log.add(rater, code, Event(id, spec.key, "turn", text, None, timed))
                 with self._whole(spec, code):
                     session.give(turn)
@@ -285,7 +285,7 @@ class Annotation:
 
     def _add(self, spec: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
         check_time(seconds, at)
-        timed = Timed(kind, None, float(seconds), float(at))
+        timed = TimedAction(kind, None, float(seconds), float(at))
         self._log.add(_rater(spec), code, Event(id, spec.key, kind, None, None, (timed,)))
 
     def _open(self, image_task: ImageTask) -> SharedImage:

@@ -21,7 +21,7 @@ import polars as pl
 from intrabench.effort import kinds
 from intrabench.mask import Floats
 from intrabench.people.places import depth_mm, edges
-from intrabench.people.playback import Played
+from intrabench.people.playback import StoredSession
 from intrabench.prompts import Prompts
 from intrabench.statistics.clustered import clustered, proportion_interval
 from intrabench.statistics.resample import FEW
@@ -138,7 +138,7 @@ class Hits:
     beside: int = 0
 
 
-def hits(sessions: Iterable[Played]) -> Hits:
+def hits(sessions: Iterable[StoredSession]) -> Hits:
     """Look at every turn; its `rater` is in the rows."""
     found = Hits()
     for played in sessions:
@@ -164,7 +164,7 @@ def fit_hand(found: Hits) -> dict[str, Estimate]:
     return {"jitter_mm": jitter, "miss_rate": _misses(found, SLIP * np.nan_to_num(jitter.value)), "box_slack": slack}
 
 
-def _clicks(played: Played, prompts: Prompts) -> Floats:
+def _clicks(played: StoredSession, prompts: Prompts) -> Floats:
     points = prompts.clicked_points
     points = points[~played.target.ignore.contains(points[:, :3])]
     return np.column_stack([depth_mm(played.target.mask, points[:, :3], played.target.spacing_mm), points[:, 3]])

@@ -66,10 +66,10 @@ class Settings:
 
 def make_app(model: Model, settings: Settings) -> ASGIApp:
     """The app. The model is loaded when it starts."""
-    return Guard(_Served(model, settings).app, protocol.rules(settings.token, settings.hosts, settings.most))
+    return Guard(_Server(model, settings).app, protocol.rules(settings.token, settings.hosts, settings.most))
 
 
-class _Served:
+class _Server:
     def __init__(self, model: Model, settings: Settings) -> None:
         self.settings, self.about = settings, protocol.capabilities(model)
         self.leases: Leases[Client] = Leases(

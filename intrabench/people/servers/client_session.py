@@ -26,7 +26,7 @@ MM = (1.0, 1.0, 1.0)
 """The spacing of images of which nobody says it."""
 
 
-class Unanswered(IntraBenchError):
+class ModelFailure(IntraBenchError):
     """The model failed; the message says how."""
 
 
@@ -80,7 +80,7 @@ class ClientSession:
 
         Raises:
             Refused: it is no image of the model's kind.
-            Unanswered: the model cannot open it.
+            ModelFailure: the model cannot open it.
         """
         if array.ndim != 4:
             raise Refused(f"an image of the shape {array.shape} was sent, expected (channel, z, y, x)")
@@ -102,7 +102,7 @@ class ClientSession:
                 opened = replace(volume, modality=modality if isinstance(modality, str) else "")
                 self._image = self._stack.enter_context(open_image(self._model, opened))
         except Exception as error:
-            raise Unanswered(f"the model cannot open the image: {in_words(error)}") from error
+            raise ModelFailure(f"the model cannot open the image: {in_words(error)}") from error
         self.volume = opened
 
     def _restart(self) -> None:
@@ -124,7 +124,7 @@ class ClientSession:
         """Take what was drawn, and ask the model if `predict`.
 
         Raises:
-            Refused, Unanswered: why, in a sentence for the person.
+            Refused, ModelFailure: why, in a sentence for the person.
         """
         volume, _ = self._open()
         if gesture.kind == "box3d" and 1 in _sizes(gesture) and "box3d" not in self._model.abilities.accepts:
@@ -139,7 +139,7 @@ class ClientSession:
         """Ask the model about what was drawn since its last answer.
 
         Raises:
-            Refused, Unanswered: as of `add`.
+            Refused, ModelFailure: as of `add`.
         """
         self._open()
         if not self._now.pending:
@@ -185,11 +185,11 @@ class ClientSession:
         turns = (*now.turns, self._taken(now))
         (answer,) = ask(image, [Request(f"target {self._number}", turns, now.mask, now.memory)])
         if isinstance(answer, Failure):
-            raise Unanswered(f"the model failed: {answer.message}")
+            raise ModelFailure(f"the model failed: {answer.message}")
         try:
             mask = now.mask.overwrite(checked_update(answer, volume.shape), answer.valid)
         except Refused as error:
-            raise Unanswered(f"the model failed: {error}") from error
+            raise ModelFailure(f"the model failed: {error}") from error
         return _change(now.mask, mask), Progress(mask, turns, answer.memory)
 
 

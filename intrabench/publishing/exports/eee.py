@@ -21,7 +21,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import new_folder
 from intrabench.publishing.exports.eee_samples import samples
 from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, pairs, slug, write_json, written
-from intrabench.publishing.exports.scored import LINE, Scored, scored_results
+from intrabench.publishing.exports.scored import LINE, LineResults, scored_results
 from intrabench.results.model_label import model_label
 
 SCHEMA_VERSION = "0.3.0"
@@ -68,7 +68,9 @@ def export_eee(
 class _Log:
     """One evaluation log: the results of one model, under one protocol, on one data set."""
 
-    def __init__(self, evidence: Evidence, found: Scored, by: Evaluator, ids: Mapping[str, str], now: datetime) -> None:
+    def __init__(
+        self, evidence: Evidence, found: LineResults, by: Evaluator, ids: Mapping[str, str], now: datetime
+    ) -> None:
         self.evidence, self.found, self.by = evidence, found, by
         self.key = dict(zip(LINE, found.key, strict=True))
         self.label = model_label(self.key["model"], self.key["weights"], self.key["weights_sha256"])

@@ -81,7 +81,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Scored:
+class LineResults:
     """All results of one `LINE`. rows: of its sessions."""
 
     key: tuple[Any, ...]
@@ -90,7 +90,7 @@ class Scored:
     results: Sequence[Result]
 
 
-def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[Scored], list[str]]:
+def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[LineResults], list[str]]:
     """The results of rows that count, and a sentence for each metric with infinite means, which JSON does not have.
 
     metric: a metric or a summary of sessions; empty: the number that leads in each protocol; None: all that were
@@ -118,7 +118,7 @@ def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[
         why = "table" if rows["status"].eq("not_applicable").all() else "failures"
         raise IntraBenchError(f"no session in these results has a score to export; `intrabench {why}` says why")
     parts = rows.with_columns(_label=labels.PROTOCOL).partition_by(LINE, as_dict=True)
-    return [Scored(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
+    return [LineResults(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
 
 
 def _asked(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataFrame]]:

@@ -18,7 +18,7 @@ from intrabench.reporting.page.narrative import chance
 from intrabench.results.statuses import UNDONE
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.budgets import Gain, gains
-from intrabench.statistics.resample import AVERAGE, FEW, Drawn, with_average
+from intrabench.statistics.resample import AVERAGE, FEW, Draws, with_average
 from intrabench.statistics.scores import UNIT
 from intrabench.statistics.significance import ENOUGH, differences
 from intrabench.statistics.soundness import check_mixable
@@ -27,11 +27,11 @@ PAIRS = 200
 """So many pairs are listed."""
 
 
-def pair_gains(drawn: Drawn, pairs: pl.DataFrame, best: Best) -> list[Gain]:
+def pair_gains(draws: Draws, pairs: pl.DataFrame, best: Best) -> list[Gain]:
     """`gains` of the first line over the second of each pair; NaN of those of which one lacks a data set."""
-    where = {line: number for number, line in enumerate(drawn.lines["line"])}
+    where = {line: number for number, line in enumerate(draws.lines["line"])}
     return gains(
-        drawn, [(where[one], where[other]) for one, other in pairs.select("line", "line_other").iter_rows()], best
+        draws, [(where[one], where[other]) for one, other in pairs.select("line", "line_other").iter_rows()], best
     )
 
 

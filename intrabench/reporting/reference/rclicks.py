@@ -45,7 +45,7 @@ _CHECKPOINTS = {ordered(spec): checkpoint for checkpoint, spec in MODELS.items()
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedScores:
     """One network on one data set; scores are 0 to 1, ratios in percent.
 
     noc, nof: of 20 clicks to an IoU of 0.9. auc: IoU-AuC, with NSR@20. first_click: mean IoU after the baseline's first
@@ -64,7 +64,7 @@ class Published:
     simulated: UserNoise
 
 
-def published(dataset: str, checkpoint: str) -> Published | None:
+def published(dataset: str, checkpoint: str) -> PublishedScores | None:
     """The paper's numbers of a data set (our name or the paper's) and a network; None if there are none.
 
     checkpoint: the paper's, or the spec of our model as tables have it, without parameters at their defaults. Other
@@ -86,7 +86,7 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         IntraBenchError: RClicks has none of them.
     """
 
-    def lines(result: Published) -> list[dict[str, Any]]:
+    def lines(result: PublishedScores) -> list[dict[str, Any]]:
         return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(result.noc), "nsr": result.auc.nsr}]
 
     both, others = _beside(table, lines)
@@ -96,7 +96,7 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def users_beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """`user_table` of `FIRST_CLICK` and, below, RClicks' Table 12; otherwise as `beside_published`."""
 
-    def lines(result: Published) -> list[dict[str, Any]]:
+    def lines(result: PublishedScores) -> list[dict[str, Any]]:
         return [{"clicks": REAL, **asdict(result.real)}, {"clicks": _NETWORK, **asdict(result.simulated)}]
 
     both, others = _beside(table, lines)
@@ -104,7 +104,7 @@ def users_beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]
 
 
 def _beside(
-    table: pl.DataFrame, lines: Callable[[Published], Sequence[Mapping[str, Any]]]
+    table: pl.DataFrame, lines: Callable[[PublishedScores], Sequence[Mapping[str, Any]]]
 ) -> tuple[pl.DataFrame, list[str]]:
     """A table of ours and the published `lines` of its models and data sets; what is not compared."""
     printed, others = [], {}
@@ -149,13 +149,13 @@ def _printed() -> pl.DataFrame:
     return pl.read_csv(TABLES, comment_prefix="#", infer_schema_length=None)
 
 
-def _published(row: Mapping[str, Any]) -> Published:
+def _published(row: Mapping[str, Any]) -> PublishedScores:
     def table(name: str, unit: float = 1.0, nsr: float | None = None) -> Robustness:
         columns = ("base", "sample", "spread", "dsb", "dgr", "dhh")
         return Robustness(**{column: row[f"{name}_{column}"] / unit for column in columns}, nsr=nsr)
 
     who = {column: row[column] for column in ("checkpoint", "method", "backbone", "data")}
-    return Published(
+    return PublishedScores(
         **who,
         noc=table("noc"),
         nof=table("nof"),
