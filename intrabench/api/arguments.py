@@ -17,7 +17,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def named(function: Callable[P, R]) -> Callable[P, R]:
+def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function; unknown, missing and surplus arguments are refused."""
     signature = inspect.signature(function)
 
@@ -58,7 +58,7 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
                 raise IntraBenchError(unfit(name, repr(value), expected(hints[name])))
         return function(*args, **kwargs)
 
-    return named(call)
+    return checks_arguments(call)
 
 
 def _is_empty(value: object) -> bool:

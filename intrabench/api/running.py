@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from intrabench.api.arguments import named
+from intrabench.api.arguments import checks_arguments
 from intrabench.errors import ChangedPatients, FailedSessions, several
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Several: TypeAlias = T | Iterable[T]
 """One, or several."""
 
 
-@named
+@checks_arguments
 def run(
     model: Several[ModelLike] | None = None,
     prompter: Several[PrompterLike] | None = None,
@@ -104,7 +104,7 @@ def run(
     return rows.sort("dataset", "case", "target", "model", "prompter", "seed", "round")
 
 
-@named
+@checks_arguments
 def preview(
     prompter: PrompterLike,
     dataset: DatasetLike = "spine_ct",
@@ -140,7 +140,7 @@ def preview(
     return found
 
 
-@named
+@checks_arguments
 def check(
     model: ModelLike,
     *,

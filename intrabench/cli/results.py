@@ -243,7 +243,7 @@ def failures(
 def _lines(kind: Kind, traceback: bool) -> list[str]:
     """A failure, where it happened in the data, and in the code."""
     where = "; ".join(
-        f"{what} {_some(names)}"
+        f"{what} {_first_names(names)}"
         for what, names in (("model", kind.models), ("data set", kind.datasets), ("case", kind.cases))
     )
     lines = [f"{several(kind.sessions, 'session')}: {kind.status}: {kind.error}", f"  {where}"]
@@ -253,6 +253,6 @@ def _lines(kind: Kind, traceback: bool) -> list[str]:
     return lines
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more

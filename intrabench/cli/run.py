@@ -20,7 +20,7 @@ from intrabench.cli.config import check_config
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import tell_damage
 from intrabench.cli.run_options import PANELS
-from intrabench.cli.shared import Json, Plugins, continued, flag, show
+from intrabench.cli.shared import Json, Plugins, flag, interruptible, show
 from intrabench.cli.verbosity import quiet, verbose
 from intrabench.errors import several
 
@@ -78,7 +78,7 @@ def run(context: typer.Context, **arguments: Any) -> None:
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
-        play(options, out, command, partial(_show, preset=preset, command=command + _where(out)))
+        play(options, out, command, partial(_show, preset=preset, command=command + _out_option(out)))
 
 
 def _with_options(command: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> None:
@@ -103,7 +103,7 @@ def options_of(arguments: dict[str, Any], *others: str) -> Options:
     return chosen({name: value for name, value in arguments.items() if name not in others and value != []})
 
 
-def _where(out: Path | None) -> str:
+def _out_option(out: Path | None) -> str:
     """The option that names the results folder, if it was given."""
     return f" --out {shlex.quote(str(out))}" if out else ""
 
@@ -128,7 +128,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with reporting(quiet=quiet()) as reporter, continued(reporter, "sessions"), _showing_first_failure(reporter):
+    with reporting(quiet=quiet()) as reporter, interruptible(reporter, "sessions"), _showing_first_failure(reporter):
         summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
@@ -138,9 +138,9 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
         show(rows)
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
-    note(f"results in {folder}; `{command}{_where(out)}` shows all of them")
+    note(f"results in {folder}; `{command}{_out_option(out)}` shows all of them")
     if option := further(rows["prompter"].unique()):
-        note(f"`{command} {option}{_where(out)}` shows how much it matters where people click")
+        note(f"`{command} {option}{_out_option(out)}` shows how much it matters where people click")
     if options.cache_embeddings is not False and (line := said(quota_gb(options.cache_gb))):
         note(line)
     for line in summary.left_out:
@@ -149,7 +149,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
         tell_failures(summary)
         count = f"{summary.failed} of {several(summary.total, 'session')} failed"
         data = f", {summary.no_data} of them for lack of data, which count in no mean" if summary.no_data else ""
-        echo(f"{count}{data}; {summary.advice(_where(out))}", err=True)
+        echo(f"{count}{data}; {summary.advice(_out_option(out))}", err=True)
     if summary.failed or summary.left_out:
         raise typer.Exit(1)
     tell_damage(folder)

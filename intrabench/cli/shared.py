@@ -48,7 +48,7 @@ Json = Annotated[bool, flag("--json", help="Machine-readable output.")]
 
 
 @contextmanager
-def continued(reporter: Reporter, what: str) -> Iterator[None]:
+def interruptible(reporter: Reporter, what: str) -> Iterator[None]:
     """Exit with `INTERRUPTED` or `MORE_TO_DO` if what runs meanwhile does not end; `what` it finished is kept."""
     from intrabench.engine.signals import Asked, undisturbed
 

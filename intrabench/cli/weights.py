@@ -75,7 +75,7 @@ def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompl
         with reporting(quiet=quiet()) as reporter, reporter.watch(entry.file) as progress:
             return fetch(name, progress)
 
-    _each(dict.fromkeys(map(weights_id, names)), fetched)
+    _for_each(dict.fromkeys(map(weights_id, names)), fetched)
 
 
 @weights_app.command("verify")
@@ -88,7 +88,7 @@ def weights_verify(
     from intrabench.models.weights import registry as weights
 
     local = (id for id in weights.entries() if weights.find(id))
-    _each(names or local, lambda name: weights.verify(weights_id(name)))
+    _for_each(names or local, lambda name: weights.verify(weights_id(name)))
 
 
 @weights_app.command("path")
@@ -101,7 +101,7 @@ def weights_path(
     echo(str(weights.locate(weights_id(name))))
 
 
-def _each(names: Iterable[str], work: Callable[[str], object]) -> None:
+def _for_each(names: Iterable[str], work: Callable[[str], object]) -> None:
     """Note the result of `work` for each name; a failure does not stop the others, but sets exit code 1."""
     failed = False
     for name in names:

@@ -102,7 +102,7 @@ def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
     notes: dict[str, _Note] = {}
     first: dict[str, tuple[int, int]] = {}
     for number, place in enumerate(places):
-        for one in _found(frame, place):
+        for one in _notes_at(frame, place):
             note, at = str(one["note"]), int(one["_at"])
             for column in place.columns:
                 cells.setdefault((column, at), []).append(note)
@@ -116,7 +116,7 @@ def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
     return Footnotes(marks, texts)
 
 
-def _found(frame: pl.DataFrame, place: Place) -> Iterable[dict[str, int]]:
+def _notes_at(frame: pl.DataFrame, place: Place) -> Iterable[dict[str, int]]:
     if place.notes.is_empty():
         return ()
     kinds = pl.Schema({column: place.notes.schema[column] for column in place.on})
@@ -168,7 +168,7 @@ def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
     notes: list[dict[str, _Note]] = [{} for _ in range(frame.height)]
     whole = [place for place in places if "average" in place.columns]  # shares of all sessions of a line
     for place in whole or places:
-        for one in _found(frame, place):
+        for one in _notes_at(frame, place):
             notes[one["_at"]].setdefault(str(one["note"]), _Note()).add(one)
     words: dict[str, list[str]] = {name: [""] * frame.height for name in WORDS}
     for at, line in enumerate(notes):

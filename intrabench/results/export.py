@@ -11,7 +11,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.names import file_name
 from intrabench.results.current import counting
-from intrabench.results.labels import MODEL, called, names
+from intrabench.results.labels import MODEL, names, rows_named
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
@@ -81,7 +81,7 @@ def _chosen(
     rows, left_out = counting(read_rows(results))
     rows = rows.filter(pl.col("status") != "not_applicable").with_columns(MODEL)
     for column, name in (("model", model), ("prompter", prompter)):
-        chosen = called(rows, column, name) if name else rows
+        chosen = rows_named(rows, column, name) if name else rows
         if name and chosen.is_empty():
             values = names(rows, column)
             raise IntraBenchError(

@@ -79,10 +79,10 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
     parts: list[pl.DataFrame] = []
     places: dict[Budget, dict[int, Place]] = {}
     for budget in budgets:
-        taken = _taken(played, budget)
-        spent, values = _spent(played, budget.against, taken), played.at(budget.against, budget.limit)
+        rounds = _rounds(played, budget)
+        spent, values = _efforts(played, budget.against, rounds), played.at(budget.against, budget.limit)
         for line, rows in members.items():
-            counts = taken[rows]
+            counts = rounds[rows]
             if not counts.any():
                 continue
             key = line, counts.tobytes()
@@ -107,17 +107,17 @@ def within(rows: pl.DataFrame, budget: Budget) -> pl.DataFrame:
     return rows.filter(effort.cum_max().over("session", order_by="round") <= budget.limit)
 
 
-def _taken(played: Steps, budget: Budget) -> NDArray[np.int64]:
+def _rounds(played: Steps, budget: Budget) -> NDArray[np.int64]:
     """(sessions) The number of rounds that the budget allows."""
     allowed = played.session[played.effort(budget.against) <= budget.limit]
     return np.bincount(allowed, minlength=played.sessions.height)
 
 
-def _spent(played: Steps, against: str, taken: NDArray[np.int64]) -> Floats:
+def _efforts(played: Steps, against: str, rounds: NDArray[np.int64]) -> Floats:
     """(sessions) The effort after so many rounds; NaN after none."""
     first = np.searchsorted(played.session, np.arange(played.sessions.height))
     effort = np.append(played.effort(against), np.nan)
-    return np.where(taken > 0, effort[first + taken - 1], np.nan)
+    return np.where(rounds > 0, effort[first + rounds - 1], np.nan)
 
 
 def _cheapest(played: Steps, against: str, members: Mapping[int, NDArray[np.int64]]) -> dict[int, float]:

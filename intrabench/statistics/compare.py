@@ -314,7 +314,7 @@ def folders_of(folder: Path, a: str, b: str) -> list[Path]:
 def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[pl.DataFrame]]:
     """Whether two models or two prompters are compared, and the rows of each."""
     for column in ("model", "prompter"):
-        sides = [labels.called(rows, column, one) for one in (a, b)]
+        sides = [labels.rows_named(rows, column, one) for one in (a, b)]
         if not any(side.is_empty() for side in sides):
             if set(sides[0][column]) & set(sides[1][column]):
                 raise IntraBenchError(f"{a} and {b} are two names of one {column}; give two that differ")
@@ -333,16 +333,16 @@ def _pairs(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence
     common = sorted((key for key in groups[0] if key in groups[1]), key=str)
     main = "prompter" if "prompter" in shared else "model"
 
-    def named(key: tuple[Any, ...]) -> dict[str, str]:
+    def fields_of(key: tuple[Any, ...]) -> dict[str, str]:
         return {name: "" if value is None else str(value) for name, value in zip(shared, key, strict=True)}
 
     varied = [name for at, name in enumerate(shared) if len({key[at] for key in common}) > 1 or name == main]
     models = Counter(
-        model for model, _ in {(one.get("model"), one.get("weights_sha256")) for one in map(named, common)}
+        model for model, _ in {(one.get("model"), one.get("weights_sha256")) for one in map(fields_of, common)}
     )
     found = []
     for key in common:
-        fields = named(key)
+        fields = fields_of(key)
         head = {name: fields[name] for name in varied if fields[name] and name != "weights_sha256"}
         if models[fields.get("model")] > 1 and fields.get("weights_sha256"):  # its name alone does not tell them apart
             head["weights"] = fields["weights_sha256"][:8]

@@ -181,7 +181,7 @@ class ClicksArea(Measure):
 
     def cut_short(self, played: Steps) -> Bools:
         at_end = played.at("round", np.inf)
-        return (played.spent("round") < CLICKS - 1) & (at_end < 1)
+        return (played.effort_at_end("round") < CLICKS - 1) & (at_end < 1)
 
     def of(self, played: Steps) -> pl.DataFrame:
         return played.scored(trapezoids(played, 0, CLICKS - 1) / (CLICKS - 1))
@@ -254,7 +254,7 @@ class Clicks(Measure):
         return f"counts as {self.limit:g}"
 
     def cut_short(self, played: Steps) -> Bools:
-        return np.isinf(played.reach(self.against, self.threshold)) & (played.spent(self.against) < self.limit)
+        return np.isinf(played.reach(self.against, self.threshold)) & (played.effort_at_end(self.against) < self.limit)
 
     def of(self, played: Steps) -> pl.DataFrame:
         check_bounded(played)

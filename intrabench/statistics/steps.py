@@ -66,7 +66,7 @@ class Steps:
         last = np.searchsorted(self.session, np.arange(self.sessions.height)) + taken - 1
         return np.where(taken > 0, np.append(self.value, np.nan)[last], self.metric.worst)
 
-    def spent(self, against: str) -> Floats:
+    def effort_at_end(self, against: str) -> Floats:
         """(sessions) The effort of each session at its end."""
         found = np.zeros(self.sessions.height)
         found[self.session] = self.effort(against)  # efforts rise, and the last step is written last

@@ -37,20 +37,20 @@ def write_bundle(study: Study, rater: str, folder: Path) -> None:
         (part / "data").mkdir()
         (part / "index.html").write_text(page("rate", bundle=True), encoding="utf-8")
         begun = {"done": [], "trained": False, "secret": study.secret.of_answers(rater)}
-        _put(part, "study", {**study.about(rater), **begun})
+        _write_script(part, "study", {**study.about(rater), **begun})
         for job in (*study.training(rater), *study.order(rater)):
             shown = study.job(job)
-            _put(part, f"job-{job}", shown)
+            _write_script(part, f"job-{job}", shown)
             case = shown["case"]
             for slab in sorted(study.image_folder(case).glob("*.gz")):
                 if not (part / "data" / f"image-{case}-{slab.stem}.js").exists():
-                    _put(part, f"image-{case}-{slab.stem}", base64.b64encode(slab.read_bytes()).decode())
+                    _write_script(part, f"image-{case}-{slab.stem}", base64.b64encode(slab.read_bytes()).decode())
         written = (part / "index.html").stat().st_mtime
         for path in (*part.rglob("*"), part):  # so that no time says anything
             os.utime(path, (written, written))
 
 
-def _put(part: Path, name: str, content: Any) -> None:
+def _write_script(part: Path, name: str, content: Any) -> None:
     """Data as a script, because pages from a disk may load nothing else."""
     text = json.dumps(content).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     (part / "data" / f"{name}.js").write_text(f"bundled({json.dumps(name)}, {text});\n", encoding="utf-8")

@@ -131,7 +131,7 @@ class ClientSession:
             raise Refused("this model takes boxes in planes of the first axis only; draw the box there, or click")
         check_prompts(turn_of([gesture]).prompts, volume.shape)
         grown = replace(self._now, pending=(*self._now.pending, gesture))
-        change, after = self._asked(grown) if predict else (Change(False), grown)
+        change, after = self._answer(grown) if predict else (Change(False), grown)
         self._before, self._now = self._now, after
         return change
 
@@ -144,7 +144,7 @@ class ClientSession:
         self._open()
         if not self._now.pending:
             return Change(False)
-        change, self._now = self._asked(self._now)
+        change, self._now = self._answer(self._now)
         return change
 
     def end_turn(self) -> None:
@@ -155,7 +155,7 @@ class ClientSession:
         """
         self._open()
         if self._now.pending:
-            self._now = replace(self._now, turns=(*self._now.turns, self._taken(self._now)), pending=())
+            self._now = replace(self._now, turns=(*self._now.turns, self._adapted_turn(self._now)), pending=())
 
     def undo(self) -> Change:
         """Take the last interaction back, once."""
@@ -171,7 +171,7 @@ class ClientSession:
             raise Refused("there is no image yet; send one first")
         return self.volume, self._image
 
-    def _taken(self, now: Progress) -> Turn:
+    def _adapted_turn(self, now: Progress) -> Turn:
         """What is pending, as the model takes it."""
         turn, first = turn_of(now.pending), not now.turns and not now.mask.any()
         try:
@@ -179,10 +179,10 @@ class ClientSession:
         except NotApplicable as reason:
             raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
 
-    def _asked(self, now: Progress) -> tuple[Change, Progress]:
+    def _answer(self, now: Progress) -> tuple[Change, Progress]:
         """The answer to what is pending."""
         volume, image = self._open()
-        turns = (*now.turns, self._taken(now))
+        turns = (*now.turns, self._adapted_turn(now))
         (answer,) = ask(image, [Request(f"target {self._number}", turns, now.mask, now.memory)])
         if isinstance(answer, Failure):
             raise ModelFailure(f"the model failed: {answer.message}")

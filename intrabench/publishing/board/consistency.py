@@ -12,7 +12,7 @@ import polars as pl
 from intrabench.effort import SECONDS, Effort
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
-from intrabench.publishing.board.digests import named
+from intrabench.publishing.board.digests import title
 from intrabench.results.masks import masks_file, read_masks
 from intrabench.results.parts import read_turns
 from intrabench.results.statuses import FAILED
@@ -36,9 +36,9 @@ def overlaps(rows: pl.DataFrame) -> Iterator[str]:
         wrong = (counted | failed) & pl.col(name).is_not_null() & ((pl.col(name) - now).abs() > _TOLERANCE)
         for row in frame.filter(wrong | negative.fill_null(False)).iter_rows(named=True):
             yield (
-                f"{named(row)}: it has more false positives than voxels of the answer"
+                f"{title(row)}: it has more false positives than voxels of the answer"
                 if row["_negative"]
-                else f"{named(row)}: {name} is {row[name]:.6g}, but its voxel counts and status give {row['_now']:.6g}"
+                else f"{title(row)}: {name} is {row[name]:.6g}, but its voxel counts and status give {row['_now']:.6g}"
             )
 
 
@@ -50,7 +50,7 @@ def turns(folder: Path, rows: pl.DataFrame, sessions: Sequence[str]) -> Iterator
         played = rows.filter(session=session).sort("round")
         history = by_session.get(session)
         if history is None:
-            yield f"{named(played.row(0, named=True))}: the turns of its session are missing"
+            yield f"{title(played.row(0, named=True))}: the turns of its session are missing"
         else:
             yield from _turns(played, history)
 
@@ -70,7 +70,7 @@ def _turns(rows: pl.DataFrame, turns: pl.DataFrame) -> Iterator[str]:
     for row in rows.iter_rows(named=True):
         texts = turns.filter(pl.col("round") <= row["round"])["given"]
         if hashlib.sha256("".join(texts).encode()).hexdigest()[:16] != row["prompts_hash"]:
-            yield f"{named(row)}: the hash of its prompts is not that of its turns"
+            yield f"{title(row)}: the hash of its prompts is not that of its turns"
         if not usual:  # seconds that were measured, or shared
             continue
         spent = Effort()
@@ -78,7 +78,7 @@ def _turns(rows: pl.DataFrame, turns: pl.DataFrame) -> Iterator[str]:
             spent += cost
         for name, value in spent.columns.items():
             if abs((row[name] or 0) - value) > _TOLERANCE:
-                yield f"{named(row)}: {name} is {row[name]:g}, but its turns cost {value:g}"
+                yield f"{title(row)}: {name} is {row[name]:g}, but its turns cost {value:g}"
 
 
 def masks(folder: Path, rows: pl.DataFrame, sessions: Sequence[str]) -> Iterator[str]:
@@ -88,11 +88,11 @@ def masks(folder: Path, rows: pl.DataFrame, sessions: Sequence[str]) -> Iterator
         try:
             stored = read_masks(folder, session)
         except IntraBenchError:
-            yield f"{named(played.row(0, named=True))}: {masks_file(folder, session).name} cannot be read"
+            yield f"{title(played.row(0, named=True))}: {masks_file(folder, session).name} cannot be read"
             continue
         if len(stored) != len(played):
-            yield f"{named(played.row(0, named=True))}: its session has {len(played)} rounds and {len(stored)} masks"
+            yield f"{title(played.row(0, named=True))}: its session has {len(played)} rounds and {len(stored)} masks"
             continue
         for mask, row in zip(stored, played.iter_rows(named=True), strict=True):
             if row["pred_voxels"] is not None and mask.voxels != row["pred_voxels"]:
-                yield f"{named(row)}: its mask has {mask.voxels} voxels, but the row says {row['pred_voxels']}"
+                yield f"{title(row)}: its mask has {mask.voxels} voxels, but the row says {row['pred_voxels']}"

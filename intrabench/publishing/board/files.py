@@ -128,8 +128,8 @@ def read_statement(folder: Path) -> Statement:
         raise Unreadable(
             f"{path} has the id {one_line(found['id'])!r}, expected small letters, digits, and . _ - between"
         )
-    by = _made(path, Submitter, found["by"])
-    data = tuple(_made(path, Data, one) for one in found["data"])
+    by = _object(path, Submitter, found["by"])
+    data = tuple(_object(path, Data, one) for one in found["data"])
     rest = {name: found[name] for name in ("id", "created", "intrabench", "rows", "lines")}
     return Statement(**rest, by=by, data=data, sampled=tuple(found["sampled"]), masks=tuple(found["masks"]))
 
@@ -141,7 +141,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def _made(path: Path, cls: Any, found: Mapping[str, Any]) -> Any:
+def _object(path: Path, cls: Any, found: Mapping[str, Any]) -> Any:
     types = {one.name: bool if one.type == "bool" else str for one in fields(cls)}
     try:
         if wrong := [name for name, value in found.items() if type(value) is not types.get(name)]:

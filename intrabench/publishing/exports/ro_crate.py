@@ -87,11 +87,11 @@ class _Crate:
     def entities(self) -> Iterator[dict[str, Any]]:
         """All of them, each once."""
         found: dict[str, dict[str, Any]] = {}
-        for entity in self._all():
+        for entity in self._entities():
             found.setdefault(entity["@id"], entity)
         yield from found.values()
 
-    def _all(self) -> Iterator[dict[str, Any]]:
+    def _entities(self) -> Iterator[dict[str, Any]]:
         yield {
             "@id": METADATA,
             "@type": "CreativeWork",

@@ -102,7 +102,7 @@ def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[
     rows, notes = prompted(rows), list[str]()
     found: dict[tuple[Any, ...], list[Result]] = {}
     corrected = set(rows.filter(pl.col("round") > 0).select(*LINE, "prompter").unique().rows())
-    for spec, part in _asked(rows, metric):
+    for spec, part in _metrics(rows, metric):
         infinite = 0
         for state, round in STATES.items() if summary(spec) is None else [("final", None)]:
             for key, result in _results(part, spec, state, round):
@@ -121,7 +121,7 @@ def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[
     return [LineResults(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
 
 
-def _asked(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataFrame]]:
+def _metrics(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataFrame]]:
     """The metrics and summaries, each with the rows that it is taken of."""
     if metric is None:
         return [(one.column, rows) for one in measured_metrics(rows)]

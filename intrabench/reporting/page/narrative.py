@@ -105,7 +105,7 @@ class BudgetResults:
     modalities: Mapping[str, str]
     speed: pl.DataFrame
 
-    def noted(self, notes: Mapping[int, str]) -> BudgetResults:
+    def with_notes(self, notes: Mapping[int, str]) -> BudgetResults:
         """The same with these marks at the names of lines."""
         return replace(self, names=replace(self.names, notes=notes))
 
@@ -202,7 +202,7 @@ def _over(results: BudgetResults, first: Standing) -> Sentence:
     return [text(f" In {over} even the first prompts cost more; that counts as {worst}.")]
 
 
-def flattered(ranked: Sequence[Standing]) -> Sentence:
+def caution(ranked: Sequence[Standing]) -> Sentence:
     """What to think of a lead; nothing if there is none."""
     if len(ranked) == 1 or ranked[1].rank == 1:
         return []

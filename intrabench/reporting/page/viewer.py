@@ -94,7 +94,7 @@ def views(
     budget = min(BUDGET, TOTAL // max(len(targets), 1))
     for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
         here = list(group)
-        stored = _stored(here[0], datasets[here[0].dataset])
+        stored = _stored_case(here[0], datasets[here[0].dataset])
         for one in here:
             about = {
                 "dataset": one.dataset,
@@ -114,7 +114,7 @@ def views(
             yield about | _target_view(results, one, volume, target, turns, played, joint, budget)
 
 
-def _stored(one: Sample, dataset: Dataset | str) -> Any:
+def _stored_case(one: Sample, dataset: Dataset | str) -> Any:
     """The case of a target, or why it is not available."""
     if isinstance(dataset, str):
         return dataset
