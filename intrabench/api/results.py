@@ -61,6 +61,7 @@ def table(
         IntraBenchError: there are no results, or options are unknown or do not go together. What the table lacks
             (older sessions, damaged files, the rest of a run that was interrupted) is a warning.
     """
+    # At the beginning, where nothing is local but the arguments.
     arguments = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
     from intrabench.reporting.make_table import make_table
 

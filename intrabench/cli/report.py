@@ -70,6 +70,7 @@ def table(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""
+    # At the beginning, where nothing is local but the arguments.
     query = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "json", "plugin")}
     from intrabench.reporting.make_table import make_table
     from intrabench.workspace import results_folder

@@ -89,6 +89,7 @@ def _with_options(command: Callable[..., None], options: Mapping[str, tuple[Any,
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
         for name, (_, default) in options.items()
     ]
+    # Typer reads parameters from the signature and their kinds from the annotations, so both are made.
     command.__annotations__ = {"context": typer.Context, **kinds, "return": None}
     command.__signature__ = inspect.Signature([first, *more])  # type: ignore[attr-defined]
 

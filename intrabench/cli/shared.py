@@ -182,6 +182,7 @@ def refuse_empty(app: typer.Typer, words: Sequence[str]) -> None:
     Raises:
         IntraBenchError: there is one; it names the option.
     """
+    # To know all options, the functions of all commands have to be inspected, which only such a rare line is worth.
     if not any(word == "" or word.endswith("=") for word in words):
         return
     paths, others = set[str](), set[str]()

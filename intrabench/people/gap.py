@@ -251,6 +251,8 @@ def _together(folders: Sequence[Path]) -> tuple[pl.DataFrame, list[str]]:
 def _timed(rows: pl.DataFrame, actions: pl.DataFrame) -> pl.DataFrame:
     """The rows with the seconds that people really took up to each, and whether they are `measured`."""
     spent = actions.group_by("session", "event").agg(pl.col("seconds").sum(), pl.col("round").first())
+    # Added up before turns that were taken back are dropped (they have no round): their seconds count with the next
+    # turn.
     spent = spent.sort("session", "event").with_columns(pl.col("seconds").cum_sum().over("session").alias("_took"))
     spent = spent.drop_nulls("round").select("session", "round", "_took")
     joined = rows.join(spent, on=["session", "round"], how="left", maintain_order="left")

@@ -225,6 +225,8 @@ def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int]
 
     class Fewer(LogLocator):
         def tick_values(self, low: float, high: float) -> Any:
+            # How far the scale reaches is known only when the figure is drawn, so what is written is chosen here.
+            # Without so many ticks, matplotlib would leave powers of ten out.
             powers = log10(max(high, low) / min(high, low)) if min(high, low) > 0 else 0
             self.set_params(subs=steps or next(subs for most, subs in _SUBS if powers <= most), numticks=99)
             return super().tick_values(low, high)

@@ -111,8 +111,8 @@ def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
                 first[note] = min(first.get(note, (at, number)), (at, number))
     letters, texts = _lettered(notes, first)
     marks = {column: [""] * frame.height for column, _ in cells}
-    for (column, at), texts_of in cells.items():
-        marks[column][at] = ",".join(sorted({letters[note] for note in texts_of if note in letters}))
+    for (column, at), cell in cells.items():
+        marks[column][at] = ",".join(sorted({letters[note] for note in cell if note in letters}))
     return Footnotes(marks, texts)
 
 
@@ -128,6 +128,8 @@ def _lettered(
     notes: Mapping[str, _Note], first: Mapping[str, tuple[int, int]]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """The letter of each note, and the text of each letter."""
+    # The notes on most sessions have letters of their own, in the order in which a reader meets them; all others share
+    # the letter after these.
     kept = sorted(notes, key=lambda note: -notes[note].sessions)[: MOST if len(notes) <= MOST else MOST - 1]
     ordered = sorted(kept, key=lambda note: (first[note], note))
     letters = dict(zip(ordered, _letters(), strict=False))

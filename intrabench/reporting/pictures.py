@@ -213,6 +213,8 @@ class _View:
 
     def outline(self, pen: ImageDraw.ImageDraw, mask: Mask, colour: Colour, width: int) -> None:
         """Draw the edges between foreground and background pixels."""
+        # An edge is drawn between neighbours that differ; the rim of background closes outlines that reach the end of
+        # the box.
         plane = np.pad(self.cut(mask.crop(self.box)), 1)
         row, column = self.box[self.row] - 1, self.box[self.column] - 1
         for y, x in np.argwhere(plane[1:] != plane[:-1]) + (row, column):

@@ -143,6 +143,8 @@ def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place
         last = ends.filter(pl.min_horizontal("_end", pl.lit(top)) == number).select(layout.by)
         for one in places(rows, replace(layout, round=number)):
             notes = one.notes.with_columns(round=pl.lit(number))
+            # A footnote counts what happened to a session once, in the last round of its line; earlier rounds are only
+            # marked.
             for how, again in (("semi", one.again), ("anti", True)):
                 part = notes.join(last, on=list(layout.by), how=how, nulls_equal=True)  # type: ignore[arg-type]
                 found.append(replace(one, notes=part, on=[*one.on, "round"], again=again))

@@ -112,6 +112,8 @@ def _alone(root: Path) -> Compacted:
 
 
 def _compact(root: Path) -> Compacted:
+    # Where a compaction was killed after it wrote a pack, parts are left that the pack holds; without them nothing is
+    # packed twice.
     for path in listed(root / "rows"):
         if is_pack(path.name):
             _delete(root, _still_there(root, path.name))

@@ -136,6 +136,7 @@ def together(
         if not checked:
             sound.update(dict.fromkeys(filter(None, states), others))
         return found
+    # Of several parts it is not known which one is damaged; `halved` asks again for each half of them.
     if len(paths) == 1:
         sound.pop(states[0], None)  # type: ignore[arg-type]
     return None
@@ -170,6 +171,8 @@ def _collected(
     sizes = [state[0] for state in states if state]
     if len(sizes) < len(paths):
         return None
+    # A damaged file of a few bytes may announce more rows than memory can hold. So some are read first, and all only if
+    # so many can be in files of this size.
     rows = most(sum(sizes)) // (len(schema) * _VALUE)
     few = min(rows, _FEW)
     try:

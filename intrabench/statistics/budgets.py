@@ -85,6 +85,9 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
             counts = rounds[rows]
             if not counts.any():
                 continue
+            # Where a budget allows each session of a line as many rounds as another budget does, all values are the
+            # same. Such budgets share a state, and the bootstrap, which takes nearly all of the time, is done once for
+            # them.
             key = line, counts.tobytes()
             if key not in states:
                 states[key] = len(states)
@@ -146,6 +149,8 @@ def gains(draws: Draws, pairs: Sequence[tuple[int, int]], best: Best) -> list[Ga
 
 def _apart(part: Jackknife, one: NDArray[np.int64], other: NDArray[np.int64], best: Best) -> Jackknife:
     """The same of the differences of merits."""
+    # What a patient adds to a merit is what they add to the value times the slope of the merit there (delta method);
+    # the merit is -|value| where zero is best.
     slope = {"high": np.ones_like(part.value), "low": -np.ones_like(part.value), "zero": -np.sign(part.value)}[best]
     merits, influence = merit(part.value, best), part.influence * slope
     return Jackknife(
@@ -157,6 +162,8 @@ def _apart(part: Jackknife, one: NDArray[np.int64], other: NDArray[np.int64], be
 
 def front(points: Sequence[tuple[float, float]]) -> list[bool]:
     """Which points (effort, merit) are on the Pareto front: no other is as good and cheaper, or better and as cheap."""
+    # From the cheapest on, a point is on the front if none before it is as good. Of equal costs the best comes first;
+    # points that are equal in both are all on the front.
     on, last = [False] * len(points), None
     for effort, merits, place in sorted((effort, -merits, n) for n, (effort, merits) in enumerate(points)):
         if last is None or merits < last[1] or (effort, merits) == last:

@@ -28,6 +28,7 @@ def clustered(
     if count < FEW:
         return value, np.full_like(value, np.nan), np.full_like(value, np.nan)
     influence = np.nan_to_num((value - without) * (count - 1) / count)
+    # Statistics are drawn, not observations: a sum of clusters has all that the estimate needs, so a draw is a product.
     drawn = np.sum([weights @ sums[members] for weights, members in _drawn(strata, draws)], axis=0)
     return value, *bca(estimate(drawn), [Jackknife(value, np.full(value.shape, count), influence)])
 

@@ -70,6 +70,8 @@ class Area(Measure):
             raise IntraBenchError(
                 f"there is no area over a budget of {budget:g} {self.against}; give a finite budget above 0"
             )
+        # A step lasts until the next one of its session, and the last one until the budget is spent. What begins beyond
+        # the budget is cut to a width of 0.
         start = np.minimum(played.effort(self.against), budget)
         end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
         area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
@@ -103,6 +105,8 @@ class ChallengeFinal(Measure):
 
     def measured(self, rows: pl.DataFrame, policy: FailurePolicy | None) -> pl.DataFrame:
         """By the rules of the challenge for missing answers, and for NSD."""
+        # Whether a case failed is asked of the rows as they are, before missing answers take the scores of those
+        # before.
         original = rows
         if self.missing == "previous":
             rows = cvpr25.with_answers_before(rows)

@@ -75,6 +75,7 @@ def ranked(table: pl.DataFrame, by: Sequence[str], draws: Draws, left_out: pl.Da
     averages, wide = draws.average()[:, which], ndtr(tail(list(draws.parts.values()))[0][which])
     full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
     values = values[~np.isnan(values).any(axis=1)]
+    # As for values, plain percentiles are too narrow for few patients; so each line has its ends further out (`tail`).
     low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values), 1 - wide, wide))
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
     table = table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by)
@@ -155,6 +156,8 @@ def ranks(values: Floats) -> Floats:
 def tau(values: Floats, full: Floats) -> float | None:
     """Mean over (draws, lines) of Kendall's tau-b with the (1, lines) values `full`; None without any untied draw."""
     agree, untied, untied_full = np.zeros((3, len(values)))
+    # One line against all others at a time, because an array of all pairs in all draws would be too large. So every
+    # pair is counted twice, in the numerator as in the denominator.
     for number in range(full.size):
         signs, reference = (np.sign(difference(one, one[:, [number]])) for one in (values, full))
         agree += (signs * reference).sum(axis=1)

@@ -162,6 +162,7 @@ def drawn_weights(dataset: str, patients: int, draws: int) -> Iterator[Floats]:
     block = max(1, _BLOCK // patients)
     for start in range(0, draws, block):
         size = min(block, draws - start)
+        # The patients of each draw get numbers of their own, so that one bincount does all draws of the block.
         picked = random.integers(patients, size=(size, patients)) + patients * np.arange(size)[:, None]
         yield np.bincount(picked.ravel(), minlength=size * patients).reshape(size, patients).astype(float)
 
@@ -184,6 +185,8 @@ def _weighted(weights: Floats, sums: Floats) -> Floats:
     finite = np.isfinite(sums)
     if finite.all():
         return _product(weights, sums)
+    # Infinity times a weight of 0 would be NaN, so infinite sums are left out of the product and added where they
+    # count.
     above, below = (_product(weights, sums == extreme) > 0 for extreme in (np.inf, -np.inf))
     return _product(weights, np.where(finite, sums, 0)) + np.where(above, np.inf, 0) - np.where(below, np.inf, 0)
 

@@ -54,6 +54,8 @@ def signed_ranks(many: Sequence[ArrayLike]) -> list[tuple[float, float]]:
         values = np.asarray(differences, float)
         values = values[values != 0]
         if values.size:
+            # SciPy decides by all rows of a call whether the test is exact, and how. What may be exact is therefore
+            # tested alone, so that no result depends on which others are asked for.
             batch = number // _BATCH if values.size > _EXACT else number
             alike.setdefault((values.size, batch), []).append((number, values))
     for members in alike.values():

@@ -79,7 +79,7 @@ class Annotation:
     def __init__(
         self, arguments: Mapping[str, Any], folder: Path, reporter: Reporter = SILENT, images: int = 2
     ) -> None:
-        """given: the options of a run by name, with one model; without prompters. folder: of the results.
+        """arguments: the options of a run by name, with one model; without prompters. folder: of the results.
 
         Cases that are not there yet are downloaded and converted. images: cases that stay opened.
 
@@ -189,6 +189,8 @@ class Annotation:
                 session.check(turn)
                 text = json.dumps(turn.to_json(), separators=(",", ":"))
                 timed = tuple(map(TimedAction.of, gestures))
+                # The log comes first: if this process ends while the model answers, the turn is played again from
+                # there.
                 self._log.add(rater, code, Event(id, spec.key, "turn", text, None, timed))
                 with self._whole(spec, code):
                     session.give(turn)
@@ -339,6 +341,7 @@ class Annotation:
         session.finish()
         part = self._opened[self._tasks.image_task(code)].part(spec)
         last = part.rows[-1]
+        # The rows are there already if the last process ended after it wrote them and before the log said so.
         rows = read_rows(self.folder, ["session", "round", "prompts_hash"], metrics=False)
         same = pl.col("session") == spec.key, pl.col("round") == last["round"]
         if rows.filter(*same, prompts_hash=last["prompts_hash"]).is_empty():

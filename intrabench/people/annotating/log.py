@@ -204,6 +204,7 @@ class Log:
                     yield self._base
                     self._base.execute("COMMIT")
                 except BaseException:
+                    # After some errors, such as a full disk, SQLite has taken the transaction back itself.
                     if self._base.in_transaction:
                         self._base.execute("ROLLBACK")
                     raise

@@ -111,6 +111,8 @@ def _mean(sums: Floats) -> Floats:
 
 def _both(sums: Floats) -> Floats:
     """(..., 5) sums to (..., 2): `each` and `once`, by least squares without negative numbers."""
+    # A turn of n actions takes n * each + once seconds. These are the normal equations with weights 1 / n, for the
+    # variance of a turn grows with n; where one of the two would be negative, it is 0 and the other is fitted alone.
     n, turns, inverse, total, per = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         determinant = n * inverse - turns**2
@@ -180,6 +182,7 @@ def _sums(edges: Floats) -> Floats:
 
 def _slack_and_jitter(sums: Floats) -> Floats:
     """(..., 5) sums to (..., 2): the slope through the origin, and the scatter about it without that of rounding."""
+    # Edges lie between voxels, which adds the variance of rounding, spacing² / 12 each, to that of the hand.
     product, squares, scatter, count, rounding = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         slack = np.maximum(product / squares, 0)

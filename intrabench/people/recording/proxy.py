@@ -110,6 +110,8 @@ class _Proxy:
         except httpx2.HTTPError as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             return protocol.refusal(502, f"the server at {self.upstream.url} does not answer ({reason})")
+        # Only what the server took is written down. Where that fails the client gets an error, for else somebody would
+        # draw on in the belief that it is recorded.
         if record is not None and answer.status_code == 200:
             try:
                 token = request.headers.get(protocol.LEASE, "")

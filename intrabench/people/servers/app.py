@@ -250,6 +250,7 @@ class _Server:
 
     async def _changed(self, client: Client, call: Callable[[], Change]) -> Response:
         change = await self.in_model_thread(call)
+        # The answer is compressed in another thread, because all clients wait for that of the model.
         return await run_in_threadpool(lambda: protocol.answered(change, client.dtype))
 
     async def _json(self, request: Request) -> Any:

@@ -124,6 +124,8 @@ def thinned(mask: Bools) -> Bools:
     at, before = np.flatnonzero(flat), -1
     while len(at) != before:
         before = len(at)
+        # A pixel goes if it is on the border, no end of a line, and the only link between none of its neighbours
+        # (`turns`). Each half step takes from two sides, so that a line of two pixels keeps one.
         for first, second in (((0, 2, 4), (2, 4, 6)), ((0, 2, 6), (0, 4, 6))):
             ring = flat[at[:, None] + around]
             neighbours = ring.sum(axis=1)
@@ -155,6 +157,8 @@ def outline(mask: Bools) -> Ints:
                 break
         else:
             return np.array([start]) - 1  # a single pixel
+        # The start may be passed several times where the outline touches itself; it ends where the first step comes
+        # again.
         if (y, x, step) == first:
             return np.array(found[:-1]) - 1
         first = first or (y, x, step)

@@ -95,6 +95,7 @@ class ClientSession:
             volume = Volume.from_canonical(channels, spacing)
         except ValueError as error:
             raise Refused(str(error)) from error
+        # Only now is the image before given up, because what is refused changes nothing.
         self.close()
         self._restart()
         try:

@@ -113,6 +113,7 @@ def read_statement(folder: Path) -> Statement:
         IntraBenchError: it is not as this version writes it.
     """
     path = folder / STATEMENT
+    # At first the schema alone: a file of another version is to be called so, and not to have wrong fields.
     found = read_json(path, {"schema": int})
     if (schema := found.pop("schema", None)) != SCHEMA:
         raise IntraBenchError(
@@ -174,6 +175,7 @@ def look(folder: Path) -> tuple[dict[str, int], list[str]]:
     """The files of a submission and their bytes, and a sentence for each that must not be there; none is opened."""
     found, wrong, seen = dict[str, int](), list[str](), set[str]()
     for place, path in _below(folder):
+        # Of a link itself, not of what it leads to: somebody else made this folder.
         status = path.lstat()
         seen.add(place)
         if len(found) == MOST_FILES:

@@ -60,6 +60,8 @@ def submit(results: Path, folder: Path, by: Submitter, sample: int = SAMPLE) -> 
     if folder.exists():
         raise IntraBenchError(f"{folder} exists; give a new folder, or remove it")
     rows, left_out = _rows(results)
+    # Its name is checked against its content, so it is written under its own name in a temporary folder, and moved from
+    # there once it is sound.
     temporary = folder.with_name(f".{folder.name}.{unique()}") / folder.name
     with writing(folder):
         try:

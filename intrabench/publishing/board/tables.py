@@ -134,6 +134,8 @@ def _table(rows: pl.DataFrame) -> Table:
     rows = rows.join(lines.select(*keys, "line"), on=keys, nulls_equal=True, maintain_order="left")
     key, columns = {name: rows[name][0] for name in TABLE}, columns_of(rows)
     protocol = str(rows.head(1).select(labels.PROTOCOL).item())
+    # Submissions are scored apart, because of the sessions of one target with one model only the newest would count,
+    # and another submission may have the same.
     by_submission = [part for _, part in sorted(rows.partition_by("submission", as_dict=True).items())]
     table = Table(
         address([key["dataset"], "version", key["dataset_version"], protocol], "table", key),

@@ -144,6 +144,8 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) ->
     units = values.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
     units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
     found = []
+    # An average over data sets compares only over the same ones, and lines have different data sets in common with the
+    # best; so those that share the same ones are computed together.
     units = units.with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))
     for alike in units.partition_by("_shared"):
         every = differences(alike.drop("_shared"), ["line"], how).filter(pl.col("dataset") == AVERAGE)

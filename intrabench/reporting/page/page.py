@@ -159,6 +159,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     notes, marks = tables.line_notes(rows, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
     grids = [(text, grid, grid.notes(notes.texts)) for text, grid in protocol_grids(rows, lines, policy, marks)]
+    # Marks that only the tables of protocols have are explained below these, and not again in the notes of all tables.
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
     only_there = {mark for *_, below in grids for mark in below} - elsewhere
     names = Names(lines, frozenset(line for line, _ in seen))

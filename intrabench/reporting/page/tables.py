@@ -41,6 +41,8 @@ def line_notes(
     capped: numbers that have a cap, and the sessions that they are of.
     """
     datasets = rows["dataset"].unique().sort().to_list()
+    # All tables of the page share their letters, so footnotes are made of one imagined table, with a column for each
+    # number and data set.
     columns = {(of, place): f"{n} {place}" for n, of in enumerate([None, *capped]) for place in [*datasets, AVERAGE]}
 
     def at(notes: pl.DataFrame, whole: pl.DataFrame, numbers: Sequence[Measure | None]) -> list[Place]:

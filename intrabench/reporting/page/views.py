@@ -136,6 +136,8 @@ def _boxes(prompts: Prompts) -> list[Box]:
 def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, int, int]:
     """The smallest factors that fit the budget and make voxels more cubic, never less."""
     sizes = [box[axis + 3] - box[axis] for axis in range(3)]
+    # Voxels are merged as far as they fit into a cube, which grows in steps that matter to some axis: so those that are
+    # thin along an axis are merged there first.
     for edge_mm in sorted({step * factor for step in spacing_mm for factor in range(1, 65)}):
         z, y, x = (max(1, floor(edge_mm / step + 1e-6)) for step in spacing_mm)
         if prod(ceil(size / step) for size, step in zip(sizes, (z, y, x), strict=True)) <= budget:

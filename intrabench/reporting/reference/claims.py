@@ -117,6 +117,8 @@ def _measured(rows: pl.DataFrame, round: int, how: Aggregation, policy: FailureP
     scored = scores(rows, "dice", round, policy)
     if scored.select("prompter", "dataset", "case", "target", "seed").is_duplicated().any():
         raise IntraBenchError("there are several lines of one prompter, such as of two protocols; keep one in a folder")
+    # The standard deviation over patients is that of the mean times sqrt(n), as the influences of patients give it: the
+    # mean may be one of classes, of which a patient has no single value.
     lines, parts = influences(scored, ["prompter"], how)
     frames = [
         lines.with_columns(
