@@ -13,8 +13,8 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.fetch.checksum import checksum_of
 from intrabench.files.atomic import atomically, make_folder, writing
 from intrabench.files.documents import Unreadable, read_json
+from intrabench.publishing.board.availability import marks, trained_on
 from intrabench.publishing.board.files import CHECKSUMS
-from intrabench.publishing.board.own_code import marks, trained_on
 from intrabench.publishing.board.submission import Submission, read_submission
 
 

@@ -16,10 +16,10 @@ from intrabench.engine.session_spec import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import put, unique, writing
 from intrabench.files.names import file_name
+from intrabench.publishing.board.availability import is_published
 from intrabench.publishing.board.digests import LEAST, ledger_of, sampled_sessions
 from intrabench.publishing.board.files import LEDGER, NAME, PART, Data, Statement, Submitter, write_checksums
 from intrabench.publishing.board.lines import refusals, stated_lines
-from intrabench.publishing.board.own_code import is_published
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import merit
+from intrabench.publishing.board.availability import is_published, marks, trained_on
 from intrabench.publishing.board.check import CheckResult
 from intrabench.publishing.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
-from intrabench.publishing.board.own_code import is_published, marks, trained_on
 from intrabench.publishing.board.submission import Submission, rows_of_several
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.results import labels
