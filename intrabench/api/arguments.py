@@ -17,20 +17,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def named(function: Callable[P, R]) -> Callable[P, R]:
+def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function; unknown, missing and surplus arguments are refused."""
     signature = inspect.signature(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        known = list(signature.parameters)
-        for name in [name for name in kwargs if name not in known]:
-            raise IntraBenchError(f"there is no option {name!r}{nearest(name, known)}; options are {', '.join(known)}")
+        names = list(signature.parameters)
+        for name in [name for name in kwargs if name not in names]:
+            raise IntraBenchError(f"there is no option {name!r}{nearest(name, names)}; options are {', '.join(names)}")
         try:
-            given = signature.bind(*args, **kwargs).arguments
+            arguments = signature.bind(*args, **kwargs).arguments
         except TypeError as error:
-            raise IntraBenchError(f"{function.__name__}: {error}; options are {', '.join(known)}") from error
-        for name, value in given.items():
+            raise IntraBenchError(f"{function.__name__}: {error}; options are {', '.join(names)}") from error
+        for name, value in arguments.items():
             if _is_empty(value) and _is_path(function, signature.parameters[name]):
                 raise IntraBenchError(f"{name} is empty; give a path, or omit it")
         try:
@@ -58,7 +58,7 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
                 raise IntraBenchError(unfit(name, repr(value), expected(hints[name])))
         return function(*args, **kwargs)
 
-    return named(call)
+    return checks_arguments(call)
 
 
 def _is_empty(value: object) -> bool:

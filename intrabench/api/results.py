@@ -61,14 +61,15 @@ def table(
         IntraBenchError: there are no results, or options are unknown or do not go together. What the table lacks
             (older sessions, damaged files, the rest of a run that was interrupted) is a warning.
     """
-    given = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
+    # At the beginning, where nothing is local but the arguments.
+    arguments = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
     from intrabench.reporting.make_table import make_table
 
     _add(plugin)
-    given["metric"] = made_spec(metric) if metric else ""
-    given["by"] = by if isinstance(by, str) else ",".join(by)
+    arguments["metric"] = made_spec(metric) if metric else ""
+    arguments["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
-    found = make_table(folder, **given)
+    found = make_table(folder, **arguments)
     _warn([folder], [*found.left_out, *filter(None, [found.lost])])
     return found.frame
 
@@ -140,8 +141,8 @@ def compare_published(
     from intrabench.reporting.comparison import make_published_comparison
 
     _add(plugin)
-    given = {"metric": "dice", "round": round, "aggregation": aggregation, "failed": failed, "empty": empty}
-    how: dict[str, Any] = {**given, "reference": reference, "correlation": correlation}
+    settings = {"metric": "dice", "round": round, "aggregation": aggregation, "failed": failed, "empty": empty}
+    how: dict[str, Any] = {**settings, "reference": reference, "correlation": correlation}
     found = make_published_comparison(_folder(out), published, made_spec(model), **how)
     _warn([_folder(out)])
     return found
@@ -221,8 +222,8 @@ def methods(
     from intrabench.publishing.methods.methods import make_methods
 
     _add(plugin)
-    given = {"metric": made_spec(metric), "aggregation": aggregation, "failed": failed, "empty": empty}
-    found = make_methods(_folder(out), **given)
+    settings = {"metric": made_spec(metric), "aggregation": aggregation, "failed": failed, "empty": empty}
+    found = make_methods(_folder(out), **settings)
     _warn([_folder(out)], found.left_out)
     return found
 
@@ -315,8 +316,8 @@ def verify(
     from intrabench.engine.verify import verify as verdicts
 
     _add(plugin)
-    given = Trust(_paths(plugin), None if python is None else interpreter(python), trust)
-    return list(verdicts(_folder(out), sample, seed, given, timeout))
+    permission = Trust(_paths(plugin), None if python is None else interpreter(python), trust)
+    return list(verdicts(_folder(out), sample, seed, permission, timeout))
 
 
 def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
@@ -329,8 +330,8 @@ def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
         for folder in folders
         for notice in (is_partial(folder), *damaged_parts(folder), *left_out_columns(folder))
     ]
-    if told := "\n".join(filter(None, [*notices, *lacking])):
-        warnings.warn(told, PartialResults, stacklevel=5)
+    if text := "\n".join(filter(None, [*notices, *lacking])):
+        warnings.warn(text, PartialResults, stacklevel=5)
 
 
 def _add(plugin: Plugins) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from intrabench.api.arguments import named
+from intrabench.api.arguments import checks_arguments
 from intrabench.errors import ChangedPatients, FailedSessions, several
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ Several: TypeAlias = T | Iterable[T]
 """One, or several."""
 
 
-@named
+@checks_arguments
 def run(
     model: Several[ModelLike] | None = None,
     prompter: Several[PrompterLike] | None = None,
@@ -84,14 +84,14 @@ def run(
         IntraBenchError: a name, spec or option is wrong. Sessions that fail are rows with a status instead, and a
             warning tells how many did and why; with `fail_fast` the first one raises instead.
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.options import chosen
     from intrabench.engine.progress.display import reporting
     from intrabench.engine.run import execute, rows_of
     from intrabench.engine.summary import counted
     from intrabench.workspace import results_folder
 
-    options = chosen(_options(given))
+    options = chosen(_options(arguments))
     folder = results_folder(None if out is None else Path(out))
     with reporting(progress) as reporter:
         summary, last = execute(options, folder, reporter)
@@ -104,7 +104,7 @@ def run(
     return rows.sort("dataset", "case", "target", "model", "prompter", "seed", "round")
 
 
-@named
+@checks_arguments
 def preview(
     prompter: PrompterLike,
     dataset: DatasetLike = "spine_ct",
@@ -127,20 +127,20 @@ def preview(
     Raises:
         IntraBenchError: a name or spec is wrong, or the session fails; pictures of the rounds before that are written.
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.options import chosen
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
     found = []
-    for name, picture in pictures(chosen(_options(given, "case", "target")), case, target):
+    for name, picture in pictures(chosen(_options(arguments, "case", "target")), case, target):
         found.append(picture.image())
         if out is not None:
             write(picture, name, Path(out))
     return found
 
 
-@named
+@checks_arguments
 def check(
     model: ModelLike,
     *,
@@ -161,14 +161,14 @@ def check(
     Raises:
         IntraBenchError: a name or option is wrong, or the weights are missing.
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.check import check as findings
     from intrabench.engine.model_runners import make_runner
     from intrabench.engine.options import chosen
 
-    return list(findings(make_runner(chosen(_options(given)))))
+    return list(findings(make_runner(chosen(_options(arguments)))))
 
 
-def _options(given: dict[str, Any], *others: str) -> dict[str, Any]:
+def _options(arguments: dict[str, Any], *others: str) -> dict[str, Any]:
     """The options of a run among the arguments of a function; `others` names arguments that are not options."""
-    return {name: value for name, value in given.items() if name not in ("out", "progress", *others)}
+    return {name: value for name, value in arguments.items() if name not in ("out", "progress", *others)}

@@ -20,10 +20,10 @@ def _take(context: typer.Context, file: Path | None) -> Path | None:
     """Let the options of the file be the defaults of the command; what is typed counts before them."""
     if file is not None and not context.resilient_parsing:
         several = {option.name for option in context.command.params if getattr(option, "multiple", False)}
-        given = read_run_file(file).items()
+        pairs = read_run_file(file).items()
         context.default_map = {
             name: [str(one) for one in (value if isinstance(value, list) else [value])] if name in several else value
-            for name, value in given
+            for name, value in pairs
         }
     return file
 
@@ -58,10 +58,10 @@ def read_run_file(file: Path) -> dict[str, Any]:
             options = read_toml(file, {})
     except FileNotFoundError:
         raise IntraBenchError(f"--config {file} does not exist; give a TOML file with options of a run") from None
-    known = [option.name for option in fields(Options)]
+    names = [option.name for option in fields(Options)]
     for name in options:
-        if name not in known:
-            raise IntraBenchError(f"{file}: a run has no option {name!r}{nearest(name, known)}; remove it")
+        if name not in names:
+            raise IntraBenchError(f"{file}: a run has no option {name!r}{nearest(name, names)}; remove it")
 
     def expanded(value: Any) -> Any:
         if isinstance(value, list):
@@ -115,8 +115,8 @@ def _named_in_specs(name: str, values: list[str]) -> Iterator[Reached]:
     rooms: dict[str, Room] = {"model": "models", "dataset": "datasets", "metric": "metrics"}
     rooms |= {"prompter": "prompters", "refine": "prompters"}
     for spec in values if name in rooms else ():
-        known = is_given(spec) if name == "dataset" else name == "metric" and ":" not in spec
-        yield from () if known else reaches(rooms[name], spec)
+        if not (is_given(spec) if name == "dataset" else name == "metric" and ":" not in spec):
+            yield from reaches(rooms[name], spec)
 
 
 def _of_record(file: Path, record: dict[str, Any]) -> dict[str, Any]:

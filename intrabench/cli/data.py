@@ -10,7 +10,7 @@ import typer
 
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes
-from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, continued, show, show_datasets
+from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, interruptible, show, show_datasets
 from intrabench.cli.verbosity import quiet
 from intrabench.errors import several
 
@@ -50,7 +50,7 @@ def data_get(
     _use(root)
     number = 1 if jobs is None and requested("auto") != 0 else jobs or 0
     options = Options(dataset=names, cases=cases, plugin=plugin, workers=str(number))
-    with reporting(quiet=quiet()) as reporter, continued(reporter, "cases"), ending_softly():
+    with reporting(quiet=quiet()) as reporter, interruptible(reporter, "cases"), ending_softly():
         job = make_preparation(options)
         for dataset in job.datasets:
             reporter.note(f"{dataset.argument}: licence {dataset.card.licence}")

@@ -34,9 +34,9 @@ def describe(name: str) -> str:
         if (spec := registry.full_spec(name)) != name:
             why = "" if "://" in name else ", as in the IntRaBench paper"
             return f"{name} is {spec}{why}\n\n{describe(spec)}"
-        known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
+        names = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
-            f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`"
+            f"there is nothing named {bare!r}{nearest(bare, names)}; see for example `intrabench list models`"
             f"{registry.left_out(*registry.ROOMS)}"
         )
     return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
@@ -138,7 +138,7 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     lines = ["", "rows (run without --prompter, each with the models that it suits; --only GLOB selects):"]
     for row in rows:
         facts = {f"Table {row.table}": row.table, f"{row.dims}D": row.dims}
-        place = ", ".join(word for word, known in facts.items() if known)
+        place = ", ".join(word for word, fact in facts.items() if fact)
         lines.append("  ".join(["", f"{row.name:<{width}}", *filter(None, [place]), row.prompter]))
     for note, names in notes.items():
         lines += (
@@ -154,10 +154,10 @@ def parameters_of(cls: type[Any]) -> list[str]:
 
 def _parameters(cls: type[Any]) -> dict[str, tuple[str, str]]:
     """By the name of each parameter what it takes and its default, in words; a network's missing steps are left out."""
-    types, known = specs.types_of(cls), specs.default_words(cls)
-    lacks = getattr(cls, "lacks", ()) if known else ()
+    types, words = specs.types_of(cls), specs.default_words(cls)
+    lacks = getattr(cls, "lacks", ()) if words else ()
     return {
-        one.name: (expected(types[one.name]), f"default {known[one.name]}" if one.name in known else _default(one))
+        one.name: (expected(types[one.name]), f"default {words[one.name]}" if one.name in words else _default(one))
         for one in fields(cls)
         if one.name not in lacks
     }
@@ -197,7 +197,7 @@ def _model(model: Any) -> list[str]:
     ]
     lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
     lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
-    lines += [f"note: {known}"] if model.extra and (known := caution(model.extra)) else []
+    lines += [f"note: {warning}"] if model.extra and (warning := caution(model.extra)) else []
     return lines + (_weights(model.weights) if model.weights else [])
 
 
@@ -211,8 +211,8 @@ def _default(parameter: Field[Any]) -> str:
 def _weights(name: str) -> list[str]:
     from intrabench.models.weights import registry as weights
 
-    told = [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
-    return [*told, f"weights {weights.pin(name)}"]
+    lines = [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
+    return [*lines, f"weights {weights.pin(name)}"]
 
 
 def _flat(value: Any) -> str:
@@ -232,7 +232,7 @@ def datasets(json: bool = False) -> list[dict[str, Any]]:
         except Exception:  # a class of the user's may raise anything; the others are listed all the same
             unknown = dict.fromkeys(("paper", "modality", "cases", "targets", "megabytes", "cases_here"))
             facts = {"name": name, **unknown, "licence": f"? (see `intrabench info {name}`)"}
-        rows.append(facts if json else _shown(facts))
+        rows.append(facts if json else _in_words(facts))
     return rows
 
 
@@ -240,13 +240,13 @@ def _facts(name: str, dataset: Dataset) -> dict[str, Any]:
     from intrabench.datasets.cases import store
 
     card = dataset.card
-    known = card.cases or _count(dataset)
+    cases = card.cases or _count(dataset)
     here = store.stored_cases(dataset)
     return {
         "name": name,
         "paper": card.paper or None,
         "modality": card.modality.partition(",")[0],
-        "cases": known or None,
+        "cases": cases or None,
         "targets": card.targets or None,
         "megabytes": dataset.megabytes(),
         "cases_here": here,
@@ -254,17 +254,17 @@ def _facts(name: str, dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _shown(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a data set as people read them."""
-    broken, known, here = facts["modality"] is None, facts["cases"], facts["cases_here"]
+    broken, cases, here = facts["modality"] is None, facts["cases"], facts["cases_here"]
     return {
         "name": facts["name"],
         "paper": "?" if broken else facts["paper"] or "-",
         "modality": facts["modality"] or "?",
-        "cases": known or "?",
+        "cases": cases or "?",
         "targets": facts["targets"] or "?",
         "size": "?" if broken else data_size(facts["megabytes"]),
-        "here": "?" if broken else "yes" if known and here >= known else several(here, "case") if here else "no",
+        "here": "?" if broken else "yes" if cases and here >= cases else several(here, "case") if here else "no",
         "licence": facts["licence"],
     }
 

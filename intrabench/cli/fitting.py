@@ -59,17 +59,17 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class TableLayout:
     """The blocks of columns, one below the other, and the names of dropped columns."""
 
     blocks: Sequence[Sequence[Column]]
     dropped: Sequence[str] = ()
 
 
-def fitted(columns: Sequence[Column], width: int | None) -> Fitted:
+def fitted(columns: Sequence[Column], width: int | None) -> TableLayout:
     """The columns within a width, None: anyhow. If nothing helps, a block has one number and is wider."""
     if width is None or total(columns) <= width:
-        return Fitted([columns])
+        return TableLayout([columns])
     spared = [name for name in SPARED if any(one.name == name and one.kind == "number" for one in columns)]
     dropped: list[str] = []
     for name in spared:
@@ -82,7 +82,7 @@ def fitted(columns: Sequence[Column], width: int | None) -> Fitted:
     kept = _without(columns, dropped)
     if total(kept) > width:
         kept = _narrowed(kept, width, lambda one: one.kind == "number")
-    return Fitted(_blocks(kept, width), dropped)
+    return TableLayout(_blocks(kept, width), dropped)
 
 
 def total(columns: Sequence[Column]) -> int:

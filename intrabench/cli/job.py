@@ -48,10 +48,10 @@ def job(
     Members work in the current folder, so relative paths mean what they mean here. With --dask, print a file for `run
     --dask FILE.yaml` instead: one run, whose Dask workers are the members.
     """
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.clusters.script import CLUSTER_FILE, SCRIPTS, Request, cluster_file, job_script
 
-    chosen = [name for name in SCRIPTS if given[name]]
+    chosen = [name for name in SCRIPTS if arguments[name]]
     if len(chosen) != 1:
         raise IntraBenchError("give exactly one of --slurm, --lsf, --pbs and --k8s, before `-- run`")
     request = Request(members=members, gpus=gpus, cpus=cpus, memory=memory, time=time, queue=queue)
@@ -91,13 +91,13 @@ def _check_run(context: typer.Context, words: Sequence[str], local: bool, dask: 
     if name != "run":
         raise IntraBenchError(f"a job runs `run`, not {name!r}; write `intrabench job ... -- run --model ...`")
     commands: Any = context.parent and context.parent.command
-    given = commands.commands["run"].make_context("run", rest, parent=context.parent).params
-    if given["dry_run"]:
+    arguments = commands.commands["run"].make_context("run", rest, parent=context.parent).params
+    if arguments["dry_run"]:
         raise IntraBenchError("--dry-run computes nothing; give it to `intrabench run` here, not to a job")
-    if dask and given["dask"]:
-        raise IntraBenchError(f"the run has --dask {given['dask']} and gets --dask {dask}; omit one of the two")
-    values = {option.name: given[option.name] for option in fields(Options)}
-    values["dask"] = dask or given["dask"]
+    if dask and arguments["dask"]:
+        raise IntraBenchError(f"the run has --dask {arguments['dask']} and gets --dask {dask}; omit one of the two")
+    values = {option.name: arguments[option.name] for option in fields(Options)}
+    values["dask"] = dask or arguments["dask"]
     options = chosen({name: value for name, value in values.items() if value not in ([], ())})
     if local:
         for runner in make_run(options, here=False).runners:

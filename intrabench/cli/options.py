@@ -22,10 +22,10 @@ def completes(room: Room) -> Callable[[str], list[tuple[str, str]]]:
         first, plus, last = incomplete.rpartition("+")  # PROMPTER+REFINEMENT
         presets = published(incomplete) if room == "models" else []
         try:
-            known = registry.entries(room).values()
+            items = registry.entries(room).values()
         except IntraBenchError:  # the settings of a workspace: the command itself says what is wrong with them
             return []
-        return [(first + plus + entry.name, entry.summary) for entry in known if entry.name.startswith(last)] + presets
+        return [(first + plus + entry.name, entry.summary) for entry in items if entry.name.startswith(last)] + presets
 
     return names
 
@@ -56,7 +56,7 @@ def lists(incomplete: str) -> list[str]:
 def _protocols(incomplete: str) -> list[tuple[str, str]]:
     from intrabench.protocols import PROTOCOLS
 
-    return [(known.id, known.summary) for known in PROTOCOLS.values() if known.id.startswith(incomplete)]
+    return [(one.id, one.summary) for one in PROTOCOLS.values() if one.id.startswith(incomplete)]
 
 
 model = typer.Option("--model", "-m", help="Model spec, e.g. litemedsam.", autocompletion=completes("models"))

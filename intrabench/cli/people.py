@@ -191,12 +191,12 @@ def annotate(
     add_plugins(plugin)
     check_raters(rater)
     folder = results_folder(out)
-    given = {
+    arguments = {
         **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
         **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
         **{"strict": strict, "plugin": plugin, "effort": effort},
     }
-    options = {name: value for name, value in given.items() if value != []}
+    options = {name: value for name, value in arguments.items() if value != []}
     with ExitStack() as stack:
         tokens: dict[str, str] = {}
 

@@ -53,8 +53,8 @@ def eee(
     from intrabench.workspace import results_folder
 
     if relationship not in get_args(Relationship):
-        known = ", ".join(get_args(Relationship))
-        raise IntraBenchError(f"--relationship {relationship} is unknown; give one of {known}")
+        choices = ", ".join(get_args(Relationship))
+        raise IntraBenchError(f"--relationship {relationship} is unknown; give one of {choices}")
     add_plugins(plugin)
     root, by = results_folder(out), Evaluator(organization, relationship)  # type: ignore[arg-type]
     written, notes = export_eee(root, folder, by, model_id, now=datetime.now(UTC))
@@ -210,8 +210,8 @@ def _show_check(checked: CheckedSubmission) -> None:
     again = count.get("equal", 0) + count.get("rounding", 0)
     played = f"{again} of {several(len(checked.verdicts), 'session')} played again with equal results"
     unknown = f", {count['unknown']} unverified" if count.get("unknown") else ""
-    said = f"refused for {several(len(checked.problems), 'problem')}" if checked.problems else "ok"
-    echo(f"{name}: {said}" + (f"; {played}{unknown}" if checked.verdicts else ""))
+    outcome = f"refused for {several(len(checked.problems), 'problem')}" if checked.problems else "ok"
+    echo(f"{name}: {outcome}" + (f"; {played}{unknown}" if checked.verdicts else ""))
 
 
 def _check_facts(checked: CheckedSubmission, twice: Sequence[SharedSessions]) -> dict[str, object]:

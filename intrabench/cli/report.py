@@ -70,13 +70,14 @@ def table(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Tabulate effort against a metric."""
-    given = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "json", "plugin")}
+    # At the beginning, where nothing is local but the arguments.
+    query = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "json", "plugin")}
     from intrabench.reporting.make_table import make_table
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folder = results_folder(out)
-    found = make_table(folder, **given)
+    found = make_table(folder, **query)
     show_table(found, "csv" if csv else "json" if json else format)
     echo(*found.left_out, err=True)
     _tell_lacking(folder)
@@ -131,7 +132,7 @@ def compare(
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
     names = ("a", "b", "metric", "round", "aggregation", "failed", "empty")
-    given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
+    arguments: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.reporting.comparison import as_json, long, make_comparison, make_published_comparison
     from intrabench.reporting.formats import formatted
     from intrabench.statistics.compare import folders_of
@@ -142,11 +143,11 @@ def compare(
     add_plugins(plugin)
     folder = results_folder(out)
     if reference:
-        claims = make_published_comparison(folder, **given, reference=reference, correlation=_numbers(correlation))
+        claims = make_published_comparison(folder, **arguments, reference=reference, correlation=_numbers(correlation))
         _show_published(claims, a, b, "csv" if csv else "json" if json else "text")
         _tell_lacking(folder)
         return
-    found = make_comparison(folder, **given)
+    found = make_comparison(folder, **arguments)
     if json:
         show(as_json(found, a, b), json)
     elif csv:

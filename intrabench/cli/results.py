@@ -178,18 +178,18 @@ def verify(
     folder = results_folder(results)
     words = {"equal": "ok", "rounding": "ok, up to rounding", "differs": "DIFFERS", "unknown": "cannot be verified"}
     counts: Counter[str] = Counter()
-    given = []
-    given_trust = Trust(plugin, interpreter(python) if python else None, trust)
-    for verdict in verdicts(folder, sample, seed, given_trust, timeout):
+    records = []
+    permission = Trust(plugin, interpreter(python) if python else None, trust)
+    for verdict in verdicts(folder, sample, seed, permission, timeout):
         counts[verdict.found] += 1
-        given.append(asdict(verdict))
+        records.append(asdict(verdict))
         if not json and not verdict.reason:
             say = echo if verdict.found in ("differs", "unknown") else note
             say(f"{words[verdict.found]:<18}  {verdict.message}")
     if json:
-        show(given, json)
+        show(records, json)
     else:
-        for reason, count in Counter(one["reason"] for one in given if one["reason"]).items():
+        for reason, count in Counter(one["reason"] for one in records if one["reason"]).items():
             echo(f"{words['unknown']:<18}  {several(count, 'session')}: {reason}")
         echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_damage(folder, unread=damaged_masks(folder))
@@ -204,7 +204,7 @@ def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
     """
     from intrabench.results.parts import damaged_parts, left_out_columns
 
-    echo(*(f"{folder}: {said}" for folder in folders for said in left_out_columns(folder)), err=True)
+    echo(*(f"{folder}: {text}" for folder in folders for text in left_out_columns(folder)), err=True)
     lines = [*unread, *(part for folder in folders for part in damaged_parts(folder))]
     for line in lines:
         echo(line, err=True)
@@ -243,7 +243,7 @@ def failures(
 def _lines(kind: Kind, traceback: bool) -> list[str]:
     """A failure, where it happened in the data, and in the code."""
     where = "; ".join(
-        f"{what} {_some(names)}"
+        f"{what} {_first_names(names)}"
         for what, names in (("model", kind.models), ("data set", kind.datasets), ("case", kind.cases))
     )
     lines = [f"{several(kind.sessions, 'session')}: {kind.status}: {kind.error}", f"  {where}"]
@@ -253,6 +253,6 @@ def _lines(kind: Kind, traceback: bool) -> list[str]:
     return lines
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(names[:MOST_NAMES]) + more

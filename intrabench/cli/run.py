@@ -20,7 +20,7 @@ from intrabench.cli.config import check_config
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import tell_damage
 from intrabench.cli.run_options import PANELS
-from intrabench.cli.shared import Json, Plugins, continued, flag, show
+from intrabench.cli.shared import Json, Plugins, flag, interruptible, show
 from intrabench.cli.verbosity import quiet, verbose
 from intrabench.errors import several
 
@@ -55,7 +55,7 @@ class InPanels(TyperCommand):
         super().format_help(*args)
 
 
-def run(context: typer.Context, **given: Any) -> None:
+def run(context: typer.Context, **arguments: Any) -> None:
     """Prompt models on data sets with simulated users; repeat the command to continue it.
 
     Without --prompter and --model, those of the protocol are run (intrabench@1 has both).
@@ -64,13 +64,13 @@ def run(context: typer.Context, **given: Any) -> None:
     from intrabench.engine.options import DEFAULTS
     from intrabench.protocols import protocol as protocol_of
 
-    out: Path | None = given["out"]
-    check_config(context, given["config"])
-    options = options_of(given, "out", "dry_run", "config")
+    out: Path | None = arguments["out"]
+    check_config(context, arguments["config"])
+    options = options_of(arguments, "out", "dry_run", "config")
     check_idle(options)
-    if not given["dataset"]:
+    if not arguments["dataset"]:
         note(f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT", err=True)
-    if given["dry_run"]:
+    if arguments["dry_run"]:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
 
@@ -78,7 +78,7 @@ def run(context: typer.Context, **given: Any) -> None:
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
-        play(options, out, command, partial(_show, preset=preset, command=command + _where(out)))
+        play(options, out, command, partial(_show, preset=preset, command=command + _out_option(out)))
 
 
 def _with_options(command: Callable[..., None], options: Mapping[str, tuple[Any, Any]]) -> None:
@@ -89,6 +89,7 @@ def _with_options(command: Callable[..., None], options: Mapping[str, tuple[Any,
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name])
         for name, (_, default) in options.items()
     ]
+    # Typer reads parameters from the signature and their kinds from the annotations, so both are made.
     command.__annotations__ = {"context": typer.Context, **kinds, "return": None}
     command.__signature__ = inspect.Signature([first, *more])  # type: ignore[attr-defined]
 
@@ -96,14 +97,14 @@ def _with_options(command: Callable[..., None], options: Mapping[str, tuple[Any,
 _with_options(run, {name: option for panel in PANELS.values() for name, option in panel.items()})
 
 
-def options_of(given: dict[str, Any], *others: str) -> Options:
+def options_of(arguments: dict[str, Any], *others: str) -> Options:
     """The options of a run among the arguments of a command; typer gives an empty list for missing options."""
     from intrabench.engine.options import chosen
 
-    return chosen({name: value for name, value in given.items() if name not in others and value != []})
+    return chosen({name: value for name, value in arguments.items() if name not in others and value != []})
 
 
-def _where(out: Path | None) -> str:
+def _out_option(out: Path | None) -> str:
     """The option that names the results folder, if it was given."""
     return f" --out {shlex.quote(str(out))}" if out else ""
 
@@ -128,7 +129,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with reporting(quiet=quiet()) as reporter, continued(reporter, "sessions"), _showing_first_failure(reporter):
+    with reporting(quiet=quiet()) as reporter, interruptible(reporter, "sessions"), _showing_first_failure(reporter):
         summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
@@ -138,9 +139,9 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
         show(rows)
     for line in summary.moved + summary.valueless + summary.not_applicable:
         echo(line, err=True)
-    note(f"results in {folder}; `{command}{_where(out)}` shows all of them")
+    note(f"results in {folder}; `{command}{_out_option(out)}` shows all of them")
     if option := further(rows["prompter"].unique()):
-        note(f"`{command} {option}{_where(out)}` shows how much it matters where people click")
+        note(f"`{command} {option}{_out_option(out)}` shows how much it matters where people click")
     if options.cache_embeddings is not False and (line := usage_line(quota_gb(options.cache_gb))):
         note(line)
     for line in summary.left_out:
@@ -149,7 +150,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
         tell_failures(summary)
         count = f"{summary.failed} of {several(summary.total, 'session')} failed"
         data = f", {summary.no_data} of them for lack of data, which count in no mean" if summary.no_data else ""
-        echo(f"{count}{data}; {summary.advice(_where(out))}", err=True)
+        echo(f"{count}{data}; {summary.advice(_out_option(out))}", err=True)
     if summary.failed or summary.left_out:
         raise typer.Exit(1)
     tell_damage(folder)
@@ -196,13 +197,13 @@ def check(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Check a model on a synthetic scan: prompts, geometry, batches, determinism, memory, time."""
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.check import check as findings
     from intrabench.engine.model_runners import make_runner
 
-    given["weights"] = "random" if random_weights else weights
+    arguments["weights"] = "random" if random_weights else weights
     found = []
-    for finding in findings(make_runner(options_of(given, "random_weights", "json"))):
+    for finding in findings(make_runner(options_of(arguments, "random_weights", "json"))):
         found.append(finding)
         if not json:
             mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
@@ -229,9 +230,9 @@ def preview(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Draw the first prompts on the scan; with --model the prompts and answers of each round."""
-    given = dict(locals())
+    arguments = dict(locals())
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(options_of(given, "case", "target", "file"), case, target):
+    for name, picture in pictures(options_of(arguments, "case", "target", "file"), case, target):
         note(f"wrote {write(picture, name, file)}")

@@ -41,8 +41,8 @@ def serve(
     add_plugins(plugin)
     if sessions < 1:
         raise IntraBenchError(f"--sessions is {sessions}, expected 1 or more")
-    given = {"model": model, "device": device, "dtype": dtype, "weights": weights, "plugin": plugin}
-    runner = make_runner(chosen({name: value for name, value in given.items() if value != []}))
+    arguments = {"model": model, "device": device, "dtype": dtype, "weights": weights, "plugin": plugin}
+    runner = make_runner(chosen({name: value for name, value in arguments.items() if value != []}))
     token, mm = token_for(host), spacing_of(spacing)
     attempt(runner.model.load, f"the model {runner.model.name} cannot be loaded", "try it with intrabench check")
     serving(

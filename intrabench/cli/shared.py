@@ -48,7 +48,7 @@ Json = Annotated[bool, flag("--json", help="Machine-readable output.")]
 
 
 @contextmanager
-def continued(reporter: Reporter, what: str) -> Iterator[None]:
+def interruptible(reporter: Reporter, what: str) -> Iterator[None]:
     """Exit with `INTERRUPTED` or `MORE_TO_DO` if what runs meanwhile does not end; `what` it finished is kept."""
     from intrabench.engine.signals import Asked, undisturbed
 
@@ -76,8 +76,8 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
             {"name": p.id, "kind": "protocol", "summary": p.summary, "origin": "intrabench"} for p in PROTOCOLS.values()
         ]
     if what not in registry.ROOMS:
-        known = (*registry.ROOMS, "protocols")
-        raise IntraBenchError(f"there is no list of {what!r}{nearest(what, known)}; give one of {', '.join(known)}")
+        choices = (*registry.ROOMS, "protocols")
+        raise IntraBenchError(f"there is no list of {what!r}{nearest(what, choices)}; give one of {', '.join(choices)}")
     listed = [
         {
             "name": entry.name,
@@ -182,6 +182,7 @@ def refuse_empty(app: typer.Typer, words: Sequence[str]) -> None:
     Raises:
         IntraBenchError: there is one; it names the option.
     """
+    # To know all options, the functions of all commands have to be inspected, which only such a rare line is worth.
     if not any(word == "" or word.endswith("=") for word in words):
         return
     paths, others = set[str](), set[str]()

@@ -59,12 +59,12 @@ def superpixels_run(
     from intrabench.protocols.superpixels_paper import models_of
 
     add_plugins(plugin)
-    given = {
+    arguments = {
         **{"model": models_of(method, segments, intensity, least_voxels), "protocol": PROTOCOL},
         **{"dataset": dataset, "perturb": perturb, "cases": cases, "targets": targets, "metric": metric},
         **{"plugin": plugin, "workers": workers, "timeout": timeout, "cache_embeddings": False},
     }
-    play(options_of(given), out, "intrabench superpixels table", _show)
+    play(options_of(arguments), out, "intrabench superpixels table", _show)
 
 
 def _show(rows: pl.DataFrame) -> None:

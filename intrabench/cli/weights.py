@@ -16,7 +16,7 @@ from intrabench.errors import IntraBenchError
 weights_app = typer.Typer(help="Download, list and verify weights of models.", no_args_is_help=True)
 
 
-def _known(incomplete: str) -> list[tuple[str, str]]:
+def _names(incomplete: str) -> list[tuple[str, str]]:
     """Completes ids of weights, and models."""
     from intrabench.models.weights.registry import entries
 
@@ -64,7 +64,7 @@ def weights_id(name: str) -> str:
 
 
 @weights_app.command("get")
-def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompletion=_known)]) -> None:
+def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompletion=_names)]) -> None:
     """Download missing weights and verify them; sources are tried in turn."""
     from intrabench.engine.progress.display import reporting
     from intrabench.models.weights.fetch import described, fetch
@@ -75,25 +75,25 @@ def weights_get(names: Annotated[list[str], typer.Argument(help=NAMES, autocompl
         with reporting(quiet=quiet()) as reporter, reporter.watch(entry.file) as progress:
             return fetch(name, progress)
 
-    _each(dict.fromkeys(map(weights_id, names)), fetched)
+    _for_each(dict.fromkeys(map(weights_id, names)), fetched)
 
 
 @weights_app.command("verify")
 def weights_verify(
     names: Annotated[
-        list[str] | None, typer.Argument(help=f"{NAMES} Default: all local weights.", autocompletion=_known)
+        list[str] | None, typer.Argument(help=f"{NAMES} Default: all local weights.", autocompletion=_names)
     ] = None,
 ) -> None:
     """Read files again and compare their sha256 with the published or first one."""
     from intrabench.models.weights import registry as weights
 
     local = (id for id in weights.entries() if weights.find(id))
-    _each(names or local, lambda name: weights.verify(weights_id(name)))
+    _for_each(names or local, lambda name: weights.verify(weights_id(name)))
 
 
 @weights_app.command("path")
 def weights_path(
-    name: Annotated[str, typer.Argument(help="Id of weights, or a model, e.g. paper:sam.", autocompletion=_known)],
+    name: Annotated[str, typer.Argument(help="Id of weights, or a model, e.g. paper:sam.", autocompletion=_names)],
 ) -> None:
     """Print the local path of the verified file."""
     from intrabench.models.weights import registry as weights
@@ -101,7 +101,7 @@ def weights_path(
     echo(str(weights.locate(weights_id(name))))
 
 
-def _each(names: Iterable[str], work: Callable[[str], object]) -> None:
+def _for_each(names: Iterable[str], work: Callable[[str], object]) -> None:
     """Note the result of `work` for each name; a failure does not stop the others, but sets exit code 1."""
     failed = False
     for name in names:

@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.mask import Mask
 from intrabench.people.annotating.log import read_actions
 from intrabench.people.places import depth_mm
-from intrabench.people.playback import ANSWERED, PEOPLE, Playback, Played
+from intrabench.people.playback import ANSWERED, PEOPLE, Playback, StoredSession
 from intrabench.prompters.errors import Errors, deepest
 from intrabench.randomness import stream
 from intrabench.results import labels
@@ -101,9 +101,9 @@ def _efforts(name: str) -> dict[str, tuple[str, float]]:
 def _clicked(clicked: pl.DataFrame) -> list[pl.DataFrame]:
     """The same of what is measured on clicks; distances are those of positive first clicks and of corrections."""
     found = []
-    told = clicked.filter(pl.col("positive") | (pl.col("stage") == "corrections"))
+    with_distance = clicked.filter(pl.col("positive") | (pl.col("stage") == "corrections"))
     for (stage, column), what in _CLICKED.items():
-        of = (clicked if column == "wrong" else told).filter(stage=stage)
+        of = (clicked if column == "wrong" else with_distance).filter(stage=stage)
         found.append(_paired(of.with_columns(measure=pl.lit(what), value=pl.col(column)).drop_nulls("value")))
     return found
 
@@ -203,16 +203,16 @@ def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice")
             "--prompter recorded:FOLDER` gives them to other models"
         )
     if model:
-        known = persons.select("model", "spec").unique()
-        if model not in (names := [*known["model"], *known["spec"]]):
+        specs = persons.select("model", "spec").unique()
+        if model not in (names := [*specs["model"], *specs["spec"]]):
             raise IntraBenchError(
                 f"nobody prompted --model {model!r}{nearest(model, names)}; give one of {', '.join(sorted({*names}))}"
             )
         rows = rows.filter((pl.col("model") == model) | (pl.col("spec") == model))
     key = ["model", *TARGET]
-    own = rows.filter(PEOPLE)
-    given = rows.filter(_RECORDED).join(own, on=key, how="anti")
-    persons = pl.concat([own, given]).with_columns(robot=pl.lit(None, pl.String))
+    live = rows.filter(PEOPLE)
+    recorded = rows.filter(_RECORDED).join(live, on=key, how="anti")
+    persons = pl.concat([live, recorded]).with_columns(robot=pl.lit(None, pl.String))
     robots = rows.filter(~PEOPLE & ~_RECORDED).join(persons, on=key, how="semi").with_columns(ROBOT)
     if robots.is_empty():
         models = ", ".join(persons["spec"].unique().sort())
@@ -222,7 +222,7 @@ def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice")
         )
     both = pl.concat([persons.join(robots, on=key, how="semi"), robots])
     check_mixable(both, metric)
-    ends = given.filter(pl.col("adapted").str.contains("diverged:"))["session"].n_unique()
+    ends = recorded.filter(pl.col("adapted").str.contains("diverged:"))["session"].n_unique()
     notes += [f"{several(ends, 'recorded session')} ended where a correction fitted no more"] if ends else []
     return MatchedRows(both, notes)
 
@@ -251,6 +251,8 @@ def _together(folders: Sequence[Path]) -> tuple[pl.DataFrame, list[str]]:
 def _timed(rows: pl.DataFrame, actions: pl.DataFrame) -> pl.DataFrame:
     """The rows with the seconds that people really took up to each, and whether they are `measured`."""
     spent = actions.group_by("session", "event").agg(pl.col("seconds").sum(), pl.col("round").first())
+    # Added up before turns that were taken back are dropped (they have no round): their seconds count with the next
+    # turn.
     spent = spent.sort("session", "event").with_columns(pl.col("seconds").cum_sum().over("session").alias("_took"))
     spent = spent.drop_nulls("round").select("session", "round", "_took")
     joined = rows.join(spent, on=["session", "round"], how="left", maintain_order="left")
@@ -277,7 +279,7 @@ APART = ("first clicks apart, PL1", "first clicks apart, WD", "first clicks apar
 """Distances between clicks, of Table 3 of RClicks (`intrabench.clickability.click_metrics`)."""
 
 
-def clicks(sessions: Iterable[Played]) -> pl.DataFrame:
+def clicks(sessions: Iterable[StoredSession]) -> pl.DataFrame:
     """The clicks of sessions; those of corrections only where the answers before them are stored."""
     return pl.DataFrame([line for played in sessions for line in _of_session(played)], schema=CLICKS)
 
@@ -315,7 +317,7 @@ def _places(frame: pl.DataFrame) -> NDArray[np.int64]:
     return np.asarray(frame.select("y", "x").to_numpy(), np.int64)
 
 
-def _of_session(played: Played) -> Iterator[dict[str, Any]]:
+def _of_session(played: StoredSession) -> Iterator[dict[str, Any]]:
     target = played.target
     y0, x0, y1, x1 = (target.mask.box[axis] for axis in (1, 2, 4, 5))
     number = 0
@@ -325,8 +327,8 @@ def _of_session(played: Played) -> Iterator[dict[str, Any]]:
             continue
         errors = None if round == 0 else Errors.of(target, played.answers[round - 1])
         for label in (1, 0):
-            own = points[points[:, 3] == label][:, :3]
-            for place, found in zip(own, _hits(target, errors, label, own), strict=True):
+            clicks = points[points[:, 3] == label][:, :3]
+            for place, found in zip(clicks, _hits(target, errors, label, clicks), strict=True):
                 about = {"session": played.row["session"], "stage": "corrections" if round else "first clicks"}
                 spot = {"y": place[1], "x": place[2], "height": y1 - y0, "width": x1 - x0}
                 yield {**about, "number": number, "positive": label == 1, **found, **spot}

@@ -84,12 +84,12 @@ def page(name: str, bundle: bool = False) -> str:
     here = files("intrabench.people.page")
     text = here.joinpath(f"{name}.html").read_text(encoding="utf-8")
     plane = files("intrabench.reporting.page").joinpath("plane.js")  # of the report's viewer
-    own = [here.joinpath(part) for part in ("frame.js", "load.js", "planes.js", "strip.js", f"{name}.js")]
+    scripts = [here.joinpath(part) for part in ("frame.js", "load.js", "planes.js", "strip.js", f"{name}.js")]
     for place, content in (
         ("viewer", here.joinpath("viewer.html").read_text(encoding="utf-8").rstrip("\n")),
         ("css", here.joinpath("people.css").read_text(encoding="utf-8")),
         ("boot", f"window.BUNDLE = {str(bundle).lower()};"),
-        ("js", "\n".join(file.read_text(encoding="utf-8") for file in (plane, *own))),
+        ("js", "\n".join(file.read_text(encoding="utf-8") for file in (plane, *scripts))),
     ):
         text = text.replace(f"{{{{ {place} }}}}", content)
     return text

@@ -27,7 +27,7 @@ ANSWERED = ("ok", "stopped", "empty")
 
 
 @dataclass(frozen=True)
-class Played:
+class StoredSession:
     """A session. row: its first row. rounds: its turns, by round. answers: after each round; none if not stored."""
 
     row: Mapping[str, Any]
@@ -53,19 +53,19 @@ class Playback:
     root: Path
     problems: set[str] = field(default_factory=set)
 
-    def sessions(self, rows: pl.DataFrame) -> Iterator[Played]:
+    def sessions(self, rows: pl.DataFrame) -> Iterator[StoredSession]:
         """The sessions of rows (with `run_id`) that have turns and whose reference is there, case by case."""
         first = rows.filter(pl.col("status").is_in(ANSWERED)).sort("round").unique("session", keep="first")
         for _, of_case in first.sort("dataset", "case", "target", "session").group_by(
             "dataset", "case", maintain_order=True
         ):
             turns = read_turns(self.root, of_case["session"].to_list()).sort("turn")
-            given = turns.partition_by("session", as_dict=True)
+            by_session = turns.partition_by("session", as_dict=True)
             targets = self._targets(of_case)
             for row in of_case.iter_rows(named=True):
                 target = targets.get(row["target"])
-                if target is not None and (row["session"],) in given:
-                    yield Played(row, turns_by_round(given[row["session"],].to_dicts()), target, self.root)
+                if target is not None and (row["session"],) in by_session:
+                    yield StoredSession(row, turns_by_round(by_session[row["session"],].to_dicts()), target, self.root)
 
     def _targets(self, rows: pl.DataFrame) -> dict[str, Target]:
         """The references of one case that are still those of the rows."""

@@ -90,8 +90,8 @@ CLICK_TABLES = (
 
 def click_table(groups: bool, users: bool, published: str) -> ClickTable | None:
     """The table that is asked for by its option, or by the protocol of the published numbers; None if none is."""
-    given = {"--groups": groups, "--users": users}
-    asked = [one for one in CLICK_TABLES if given[one.option]] or [
+    flags = {"--groups": groups, "--users": users}
+    asked = [one for one in CLICK_TABLES if flags[one.option]] or [
         one for one in CLICK_TABLES if one.protocol == published
     ]
     return asked[0] if asked else None

@@ -58,14 +58,14 @@ def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[C
     heads = [name for name in _heads(found) if name not in _common(found)]
     datasets, sizes = (_stacked(found, part) for part in ("datasets", "sizes"))
     pixels = all(one.pixels for one in found.values())
-    unit, told = ("pixels", _whole) if pixels else ("ml", _three)
-    bounds = pl.format("{} to {}", *(pl.col(name).map_elements(told, pl.String) for name in ("from_ml", "to_ml")))
+    unit, text_of = ("pixels", _whole) if pixels else ("ml", _three)
+    bounds = pl.format("{} to {}", *(pl.col(name).map_elements(text_of, pl.String) for name in ("from_ml", "to_ml")))
     places, kinds = [*heads, "dataset"], [*heads, "size", unit]
     tables = [
-        ComparisonTable("", _told(datasets, places), places, _marks(datasets)),
+        ComparisonTable("", _in_words(datasets, places), places, _marks(datasets)),
         ComparisonTable(
             "by size, all targets with equal weight:",
-            _told(sizes.with_columns(bounds.alias(unit)), kinds),
+            _in_words(sizes.with_columns(bounds.alias(unit)), kinds),
             kinds,
             _marks(sizes),
         ),
@@ -106,11 +106,11 @@ def definitions(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
 
 def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
     """What to know of single pairs: other prompts, few patients, what is not compared, where B is worse or better."""
-    said: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
     for head, one in found.items():
         for text in _remarks(one, a, b):
-            said.setdefault(text, []).append(head)
-    return [text if len(heads) == len(found) else f"{'; '.join(heads)}: {text}" for text, heads in said.items()]
+            by_text.setdefault(text, []).append(head)
+    return [text if len(heads) == len(found) else f"{'; '.join(heads)}: {text}" for text, heads in by_text.items()]
 
 
 def _remarks(one: Comparison, a: str, b: str) -> list[str]:
@@ -185,7 +185,7 @@ def _stacked(found: Mapping[str, Comparison], part: str) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _told(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+def _in_words(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The numbers of data sets or sizes as people read them."""
     interval = pl.when(pl.col("low").is_not_null()).then(pl.format("[{}, {}]", _signed("low"), _signed("high")))
     columns = [_signed("difference")]

@@ -80,7 +80,7 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
         short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
-            _noted(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
+            _add_note(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
         return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
 
 
@@ -107,7 +107,7 @@ def _head(metric: str) -> str:
     return called.get(metric) or (metric if summary(metric) else metric_of(metric).head)
 
 
-def _noted(figure: Any, note: str, *, beside_legend: bool) -> None:
+def _add_note(figure: Any, note: str, *, beside_legend: bool) -> None:
     """The figure with a sentence in small type at its foot; above the legend, if that is there, too."""
     if note:
         letters = int(figure.get_figwidth() * _LETTERS_PER_INCH)
@@ -225,6 +225,8 @@ def logarithmic(panel: Any, which: Literal["x", "y"] = "x", steps: Sequence[int]
 
     class Fewer(LogLocator):
         def tick_values(self, low: float, high: float) -> Any:
+            # How far the scale reaches is known only when the figure is drawn, so what is written is chosen here.
+            # Without so many ticks, matplotlib would leave powers of ten out.
             powers = log10(max(high, low) / min(high, low)) if min(high, low) > 0 else 0
             self.set_params(subs=steps or next(subs for most, subs in _SUBS if powers <= most), numticks=99)
             return super().tick_values(low, high)
@@ -245,7 +247,7 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
     """Ranks and the ranks in 95 % of the draws of patients, the best on top. ranked: `Ranking.table`, row by row."""
     from matplotlib.ticker import MaxNLocator
 
-    figure, panel = _beside(names, 0.6)
+    figure, panel = _panel(names, 0.6)
     for place, line in enumerate(ranked):
         if line["low"] is not None:
             panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
@@ -305,7 +307,7 @@ def as_svg(figure: Any) -> str:
 def _sizes(means: pl.DataFrame, names: Mapping[int, str], head: str = "Dice") -> Any:
     """The mean of each line by thirds of the targets by volume."""
     lines = means["line"].unique().sort().to_list()
-    figure, panel = _beside([names[line] for line in lines], 1.0)
+    figure, panel = _panel([names[line] for line in lines], 1.0)
     for number, size in enumerate(SIZES):
         here = means.filter(pl.col("size") == size)
         if here.height:
@@ -317,7 +319,7 @@ def _sizes(means: pl.DataFrame, names: Mapping[int, str], head: str = "Dice") ->
     return figure
 
 
-def _beside(names: Sequence[str], margin: float) -> tuple[Any, Any]:
+def _panel(names: Sequence[str], margin: float) -> tuple[Any, Any]:
     """A figure with a panel that has room for names beside it (`listed`), and `margin` inches besides."""
     from matplotlib.figure import Figure
 

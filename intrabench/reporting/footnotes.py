@@ -23,12 +23,12 @@ UNPLAYED = "cut_short"
 
 @dataclass(frozen=True)
 class Place:
-    """Numbers of a table: those of `columns` in the lines that equal a group of `told` (`adapted`) in the columns `on`.
+    """Numbers of a table: those of `columns` in lines that equal a group of `notes` (`adapted`) in the columns `on`.
 
     again: they are computed from numbers that are marked, too, such as their mean, so a footnote does not count them.
     """
 
-    told: pl.DataFrame
+    notes: pl.DataFrame
     on: Sequence[str]
     columns: Sequence[str]
     again: bool = False
@@ -99,38 +99,42 @@ def few_patients(fewest: pl.Series, columns: Iterable[str]) -> Footnotes:
 def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
     """Marks and footnotes of a table, in the order of its lines."""
     cells: dict[tuple[str, int], list[str]] = {}
-    said: dict[str, _Note] = {}
+    notes: dict[str, _Note] = {}
     first: dict[str, tuple[int, int]] = {}
     for number, place in enumerate(places):
-        for one in _found(frame, place):
+        for one in _notes_at(frame, place):
             note, at = str(one["note"]), int(one["_at"])
             for column in place.columns:
                 cells.setdefault((column, at), []).append(note)
             if not place.again:
-                said.setdefault(note, _Note()).add(one)
+                notes.setdefault(note, _Note()).add(one)
                 first[note] = min(first.get(note, (at, number)), (at, number))
-    letters, texts = _lettered(said, first)
+    letters, texts = _lettered(notes, first)
     marks = {column: [""] * frame.height for column, _ in cells}
-    for (column, at), notes in cells.items():
-        marks[column][at] = ",".join(sorted({letters[note] for note in notes if note in letters}))
+    for (column, at), cell in cells.items():
+        marks[column][at] = ",".join(sorted({letters[note] for note in cell if note in letters}))
     return Footnotes(marks, texts)
 
 
-def _found(frame: pl.DataFrame, place: Place) -> Iterable[dict[str, int]]:
-    if place.told.is_empty():
+def _notes_at(frame: pl.DataFrame, place: Place) -> Iterable[dict[str, int]]:
+    if place.notes.is_empty():
         return ()
-    kinds = pl.Schema({column: place.told.schema[column] for column in place.on})
+    kinds = pl.Schema({column: place.notes.schema[column] for column in place.on})
     at = frame.select(place.on).cast(kinds).with_row_index("_at")  # a column of nothing has no type of its own
-    return place.told.join(at, on=list(place.on), nulls_equal=True).sort("_at", "note").iter_rows(named=True)
+    return place.notes.join(at, on=list(place.on), nulls_equal=True).sort("_at", "note").iter_rows(named=True)
 
 
-def _lettered(said: Mapping[str, _Note], first: Mapping[str, tuple[int, int]]) -> tuple[dict[str, str], dict[str, str]]:
+def _lettered(
+    notes: Mapping[str, _Note], first: Mapping[str, tuple[int, int]]
+) -> tuple[dict[str, str], dict[str, str]]:
     """The letter of each note, and the text of each letter."""
-    kept = sorted(said, key=lambda note: -said[note].sessions)[: MOST if len(said) <= MOST else MOST - 1]
+    # The notes on most sessions have letters of their own, in the order in which a reader meets them; all others share
+    # the letter after these.
+    kept = sorted(notes, key=lambda note: -notes[note].sessions)[: MOST if len(notes) <= MOST else MOST - 1]
     ordered = sorted(kept, key=lambda note: (first[note], note))
     letters = dict(zip(ordered, _letters(), strict=False))
-    texts = {letters[note]: said[note].say(f"adapted: {note}" if "->" in note else note) for note in ordered}
-    if rest := [note for note in said if note not in letters]:
+    texts = {letters[note]: notes[note].say(f"adapted: {note}" if "->" in note else note) for note in ordered}
+    if rest := [note for note in notes if note not in letters]:
         last = next(islice(_letters(), len(ordered), None))
         letters |= dict.fromkeys(rest, last)
         texts[last] = f"{len(rest)} rarer notes; `intrabench export rows` has them, in its columns adapted and error"
@@ -141,21 +145,21 @@ def _letters() -> Iterable[str]:
     return ("".join(letters) for length in count(1) for letters in product(ascii_lowercase, repeat=length))
 
 
-def sentence(told: pl.DataFrame, names: Mapping[int, str], head: str = "Adapted prompts: ") -> str:
+def sentence(notes: pl.DataFrame, names: Mapping[int, str], head: str = "Adapted prompts: ") -> str:
     """What was done to prompts of which lines, for figures, whose numbers have no marks; empty if nothing was.
 
-    told: `adapted` or `cut_short` by ``line``, each of which has one of `names`. head: what it begins with.
+    notes: `adapted` or `cut_short` by ``line``, each of which has one of `names`. head: what it begins with.
     """
-    said = []
-    for (note,), found in told.sort("line").group_by("note", maintain_order=True):
+    parts = []
+    for (note,), found in notes.sort("line").group_by("note", maintain_order=True):
         lines = [names[line] for line in found["line"]]
         more = f" and {len(lines) - _NAMED} more" if len(lines) > _NAMED else ""
         share = shares(one / of for one, of in found.select("sessions", "of").iter_rows())
-        said.append(f"{note} in {share} of {'; '.join(lines[:_NAMED])}{more}")
-    if not said:
+        parts.append(f"{note} in {share} of {'; '.join(lines[:_NAMED])}{more}")
+    if not parts:
         return ""
-    more = f". {len(said) - _SAID} more notes are in `intrabench table`" if len(said) > _SAID else ""
-    return f"{head}{'. '.join(said[:_SAID])}{more}."
+    more = f". {len(parts) - _SAID} more notes are in `intrabench table`" if len(parts) > _SAID else ""
+    return f"{head}{'. '.join(parts[:_SAID])}{more}."
 
 
 _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
@@ -163,15 +167,15 @@ _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
 
 def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
     """The table with the columns `WORDS`, after its counts of sessions: what its footnotes say, line by line."""
-    said: list[dict[str, _Note]] = [{} for _ in range(frame.height)]
+    notes: list[dict[str, _Note]] = [{} for _ in range(frame.height)]
     whole = [place for place in places if "average" in place.columns]  # shares of all sessions of a line
     for place in whole or places:
-        for one in _found(frame, place):
-            said[one["_at"]].setdefault(str(one["note"]), _Note()).add(one)
+        for one in _notes_at(frame, place):
+            notes[one["_at"]].setdefault(str(one["note"]), _Note()).add(one)
     words: dict[str, list[str]] = {name: [""] * frame.height for name in WORDS}
-    for at, line in enumerate(said):
-        for note, told in line.items():
-            text, column = told.say(note).removeprefix(INAPPLICABLE).removeprefix(CUT_SHORT), _column(note)
+    for at, line in enumerate(notes):
+        for note, entry in line.items():
+            text, column = entry.say(note).removeprefix(INAPPLICABLE).removeprefix(CUT_SHORT), _column(note)
             texts = words.setdefault(column, [""] * frame.height)
             texts[at] = "; ".join(filter(None, [texts[at], text]))
     at = frame.columns.index("not_applicable") + 1 if "not_applicable" in frame.columns else frame.width

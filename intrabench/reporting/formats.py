@@ -48,8 +48,8 @@ def formatted(frame: pl.DataFrame, format: str, notes: Footnotes = NONE) -> str:
 
 def check_format(format: str) -> None:
     """Refuse a format that is neither in `FORMATS` nor ``text``."""
-    if format not in (known := ("text", *FORMATS)):
-        raise IntraBenchError(f"there is no format {format!r}{nearest(format, known)}; choose from {', '.join(known)}")
+    if format not in (names := ("text", *FORMATS)):
+        raise IntraBenchError(f"there is no format {format!r}{nearest(format, names)}; choose from {', '.join(names)}")
 
 
 def texts(values: list[Any]) -> list[str]:
@@ -70,15 +70,15 @@ def with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
     """Numbers with their intervals in one column of texts, ``0.512 [0.401, 0.623]``, where there are any."""
     for name in [name for name in frame.columns if {f"{name}_low", f"{name}_high"} <= set(frame.columns)]:
         columns = [frame[column].to_list() for column in (name, f"{name}_low", f"{name}_high")]
-        told = texts([value for column in columns for value in column])
-        values, low, high = (told[at * frame.height : (at + 1) * frame.height] for at in range(3))
+        numbers = texts([value for column in columns for value in column])
+        values, low, high = (numbers[at * frame.height : (at + 1) * frame.height] for at in range(3))
         cells = [
             value if value == "-" else f"{value} [-]" if lower == "-" else f"{value} [{lower}, {upper}]"
             for value, lower, upper in zip(values, low, high, strict=True)
         ]
-        known = frame[name].count()
+        count = frame[name].count()
         frame = frame.drop(f"{name}_low", f"{name}_high")
-        frame = frame.with_columns(pl.Series(name, cells)) if known else frame
+        frame = frame.with_columns(pl.Series(name, cells)) if count else frame
     return frame
 
 

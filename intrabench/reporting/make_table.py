@@ -57,11 +57,11 @@ def table_of_run(rows: pl.DataFrame, preset: Protocol) -> Table:
     layout = Layout()
     if preset.numbers:
         frame, heading = numbers_table(rows, layout, [preset]), numbers_heading(layout, [preset])
-        return _noted(frame, heading, rows, (), numbers_places(rows, layout, [preset]), layout)
-    return _noted(effort_table(rows), layout.heading(), rows, (), places(rows), layout)
+        return _with_notes(frame, heading, rows, (), numbers_places(rows, layout, [preset]), layout)
+    return _with_notes(effort_table(rows), layout.heading(), rows, (), places(rows), layout)
 
 
-def _noted(
+def _with_notes(
     frame: pl.DataFrame,
     heading: str,
     rows: pl.DataFrame,
@@ -112,9 +112,9 @@ def make_table(
         table = _click_table(rows, layout, clicks, metric, published, interval)
     elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
-        table = _noted(frame, heading, rows, (), numbers_places(rows, layout, presets), layout)
+        table = _with_notes(frame, heading, rows, (), numbers_places(rows, layout, presets), layout)
     elif reference:
-        table = _referenced(rows, layout, reference)
+        table = _reference_table(rows, layout, reference)
     else:
         table = _of_metric(rows, layout, per_round, interval, counts)
     check_round(rows, round, folder)
@@ -132,17 +132,17 @@ def _read(
     leads = leading(presets) if lead and not metric else asked.metric
     layout = replace(asked, metric=leads, root=folder, how=averages(presets, asked.how))
     left_out += two_spellings(rows["model"].unique().sort())
-    left_out += [] if metric or presets else _unasked(rows)
+    left_out += [] if metric or presets else _other_numbers(rows)
     if layout.policy.failed != "all":
         check_data(folder, rows)
     return rows, layout, presets, left_out
 
 
-def _referenced(rows: pl.DataFrame, layout: Layout, reference: str) -> Table:
+def _reference_table(rows: pl.DataFrame, layout: Layout, reference: str) -> Table:
     """Our numbers beside published ones."""
     frame, others = referenced(rows, layout, reference)
     unlike = averaged_otherwise(rows["protocol"], layout.how)
-    return _noted(frame, layout.heading(), rows, [*others, *unlike], reference_places(rows, frame), layout)
+    return _with_notes(frame, layout.heading(), rows, [*others, *unlike], reference_places(rows, frame), layout)
 
 
 def _of_metric(rows: pl.DataFrame, layout: Layout, per_round: bool, interval: bool, counts: bool) -> Table:
@@ -151,11 +151,11 @@ def _of_metric(rows: pl.DataFrame, layout: Layout, per_round: bool, interval: bo
     if not (interval or counts):
         frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
         noted = round_places(rows, layout) if per_round else places(rows, layout)
-        return _noted(frame, heading, rows, unlike, noted, layout)
+        return _with_notes(frame, heading, rows, unlike, noted, layout)
     frame = annotated_table(rows, layout, interval=interval, counts=counts)
     if not interval:
-        return _noted(frame, heading, rows, unlike, places(rows, layout), layout)
-    table = _noted(frame, heading + _INTERVALS, rows, unlike, places(rows, layout), layout)
+        return _with_notes(frame, heading, rows, unlike, places(rows, layout), layout)
+    table = _with_notes(frame, heading + _INTERVALS, rows, unlike, places(rows, layout), layout)
     return replace(table, notes=table.notes.with_marks(few_places(rows, frame, layout)))
 
 
@@ -170,10 +170,10 @@ def _click_table(
     frame = clicks.table(rows, chosen, layout.round, layout.policy, interval)
     frame, others = clicks.beside(frame) if published else (frame, [])
     heading = clicks.describe(chosen) + (_INTERVALS if interval else "")
-    return _noted(frame, heading, rows, others, clicks.places(rows, chosen, layout.round), layout)
+    return _with_notes(frame, heading, rows, others, clicks.places(rows, chosen, layout.round), layout)
 
 
-def _unasked(rows: pl.DataFrame) -> list[str]:
+def _other_numbers(rows: pl.DataFrame) -> list[str]:
     """A sentence for each protocol that reports other numbers than the table shows, beside rows of others."""
     return [
         f"{one.id} reports {', '.join(head for head, _ in one.numbers)}: `intrabench table --protocol {one.id}`"
@@ -184,6 +184,6 @@ def _unasked(rows: pl.DataFrame) -> list[str]:
 
 def _refuse(option: str, others: Mapping[str, object]) -> None:
     """Refuse options that would be ignored beside another."""
-    given = [name for name, value in others.items() if value]
-    if given:
-        raise IntraBenchError(f"{option} cannot be combined with {', '.join(given)}; omit one of them")
+    conflicts = [name for name, value in others.items() if value]
+    if conflicts:
+        raise IntraBenchError(f"{option} cannot be combined with {', '.join(conflicts)}; omit one of them")

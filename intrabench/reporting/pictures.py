@@ -60,13 +60,13 @@ class Picture:
         up in axial slices, superior in other planes. The patient's left is on the right; in sagittal planes, anterior
         is on the left.
         """
-        marks = [mark for given in self.prompts for mark in _marks(given)]
+        marks = [mark for prompts in self.prompts for mark in _marks(prompts)]
         box = self._window(marks)
         views = [(0, z) for z in self._slices(marks, box, tiles)]
-        views += [plane for given in self.prompts for plane in _stroke_planes(given)]
+        views += [plane for prompts in self.prompts for plane in _stroke_planes(prompts)]
         grey = _grey(self.volume, box)
         drawn = [self._tile(_View(box, self.volume, axis, at), grey, marks) for axis, at in views]
-        typed = [f"typed: {given.text}" for given in self.prompts if given.text is not None]
+        typed = [f"typed: {prompts.text}" for prompts in self.prompts if prompts.text is not None]
         return _sheet(drawn, [*self.lines, *typed])
 
     def _window(self, marks: Sequence[_Mark]) -> Box:
@@ -127,11 +127,11 @@ class _Mark:
     dot: bool = False
 
 
-def _marks(given: Prompts) -> Iterator[_Mark]:
-    for (z0, y0, x0, z1, y1, x1), by_hand in zip(given.blocks.tolist(), [*_flags(given.drawn), True], strict=False):
+def _marks(prompts: Prompts) -> Iterator[_Mark]:
+    for (z0, y0, x0, z1, y1, x1), by_hand in zip(prompts.blocks.tolist(), [*_flags(prompts.drawn), True], strict=False):
         yield _Mark((z0, y0, x0, z1, y1, x1), DRAWN if by_hand else DERIVED)
-    strokes = [(*row, True) for stroke in given.strokes for row in stroke.rows.tolist()]
-    clicks = [(*row, by_hand) for row, by_hand in zip(given.points.tolist(), _flags(given.clicked), strict=True)]
+    strokes = [(*row, True) for stroke in prompts.strokes for row in stroke.rows.tolist()]
+    clicks = [(*row, by_hand) for row, by_hand in zip(prompts.points.tolist(), _flags(prompts.clicked), strict=True)]
     for z, y, x, label, by_hand in [*clicks, *strokes]:
         colour = NEGATIVE if not label else DRAWN if by_hand else DERIVED
         yield _Mark((z, y, x, z + 1, y + 1, x + 1), colour, dot=True)
@@ -141,9 +141,9 @@ def _flags(flags: NDArray[np.bool_] | None) -> list[bool]:
     return [] if flags is None else flags.tolist()
 
 
-def _stroke_planes(given: Prompts) -> Iterator[tuple[int, int]]:
+def _stroke_planes(prompts: Prompts) -> Iterator[tuple[int, int]]:
     """Axis and index of the coronal or sagittal planes in which strokes lie."""
-    for stroke in given.strokes:
+    for stroke in prompts.strokes:
         low, high = stroke.points.min(axis=0), stroke.points.max(axis=0)
         within = [axis for axis in (1, 2) if low[axis] == high[axis] and low[0] < high[0]]
         yield from ((axis, int(low[axis])) for axis in within[:1])
@@ -213,6 +213,8 @@ class _View:
 
     def outline(self, pen: ImageDraw.ImageDraw, mask: Mask, colour: Colour, width: int) -> None:
         """Draw the edges between foreground and background pixels."""
+        # An edge is drawn between neighbours that differ; the rim of background closes outlines that reach the end of
+        # the box.
         plane = np.pad(self.cut(mask.crop(self.box)), 1)
         row, column = self.box[self.row] - 1, self.box[self.column] - 1
         for y, x in np.argwhere(plane[1:] != plane[:-1]) + (row, column):

@@ -121,17 +121,17 @@ def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
     keys = list(layout.by)
     rows = rows.with_columns(_labels(layout.columns))
 
-    def told(by: Sequence[str]) -> pl.DataFrame:
+    def notes(by: Sequence[str]) -> pl.DataFrame:
         return pl.concat([layout.adapted(rows, by), layout.cut_short(rows, by)], how="diagonal_relaxed")
 
-    cells = told([*keys, layout.columns])
+    cells = notes([*keys, layout.columns])
     if cells.is_empty():
         return []
     found = [
         Place(cells.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
         for value, heading in headings(rows, layout.columns).items()
     ]
-    return [*found, Place(told(keys), keys, ["average"], again=True)]
+    return [*found, Place(notes(keys), keys, ["average"], again=True)]
 
 
 def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
@@ -142,10 +142,12 @@ def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place
     for number in range(top + 1):
         last = ends.filter(pl.min_horizontal("_end", pl.lit(top)) == number).select(layout.by)
         for one in places(rows, replace(layout, round=number)):
-            told = one.told.with_columns(round=pl.lit(number))
+            notes = one.notes.with_columns(round=pl.lit(number))
+            # A footnote counts what happened to a session once, in the last round of its line; earlier rounds are only
+            # marked.
             for how, again in (("semi", one.again), ("anti", True)):
-                part = told.join(last, on=list(layout.by), how=how, nulls_equal=True)  # type: ignore[arg-type]
-                found.append(replace(one, told=part, on=[*one.on, "round"], again=again))
+                part = notes.join(last, on=list(layout.by), how=how, nulls_equal=True)  # type: ignore[arg-type]
+                found.append(replace(one, notes=part, on=[*one.on, "round"], again=again))
     return found
 
 

@@ -23,15 +23,15 @@ _shipped: dict[str, tuple[float, float]] = {}
 """The bounds of columns of metrics that ship, which never change."""
 
 
-def add_readable(known: list[str], names: Iterable[str]) -> None:
-    """Add to the columns `known` of a folder those of a part that can be read, until they are `MOST`.
+def add_readable(columns: list[str], names: Iterable[str]) -> None:
+    """Add to the `columns` of a folder those of a part that can be read, until they are `MOST`.
 
     So many are looked at of each part, good or not: to make a metric of a name takes time.
     """
-    there, metrics = set(known), _Metrics()
+    there, metrics = set(columns), _Metrics()
     for _, name in zip(range(MOST), names, strict=False):
-        if name not in there and len(known) < MOST and _is_readable(name, metrics):
-            known.append(name)
+        if name not in there and len(columns) < MOST and _is_readable(name, metrics):
+            columns.append(name)
             there.add(name)
 
 
@@ -105,7 +105,7 @@ def _is_readable(column: str, metrics: _Metrics) -> bool:
     if (cls := metrics.load(name)) is None:
         return False
     try:
-        _, given = specs.parse(column)
-        return not reach.of_class(cls, given) and specs.build(cls, given, column).column == column
+        _, parameters = specs.parse(column)
+        return not reach.of_class(cls, parameters) and specs.build(cls, parameters, column).column == column
     except IntraBenchError:
         return False

@@ -112,6 +112,8 @@ def _alone(root: Path) -> Compacted:
 
 
 def _compact(root: Path) -> Compacted:
+    # Where a compaction was killed after it wrote a pack, parts are left that the pack holds; without them nothing is
+    # packed twice.
     for path in listed(root / "rows"):
         if is_pack(path.name):
             _delete(root, _still_there(root, path.name))
@@ -193,7 +195,7 @@ def _delete(root: Path, names: Mapping[str, Sequence[str]]) -> None:
     """Delete parts that are in a pack; rows first, for turns alone do no harm."""
     if any(names.values()):
         os.utime(root / "runs")  # runs that go on see it, and look for packs
-    for folder, given in names.items():
-        for name in given:
+    for folder, parts in names.items():
+        for name in parts:
             with suppress(OSError):  # where a file that is open cannot be deleted, the next compaction does it
                 (root / folder / name).unlink()

@@ -91,9 +91,9 @@ def _classes(spec: str, versions: str | None) -> dict[str, str]:
 
     One that uses another class, such as a clickability model, has both versions, ``1/1``; its spec stands for it.
     """
-    given = (versions or "").split("+")
-    parts = split(spec) if len(given) > 1 else [spec]
-    return {part if "/" in of else part.partition(":")[0]: of for part, of in zip(parts, given, strict=False)}
+    numbers = (versions or "").split("+")
+    parts = split(spec) if len(numbers) > 1 else [spec]
+    return {part if "/" in of else part.partition(":")[0]: of for part, of in zip(parts, numbers, strict=False)}
 
 
 def _newest_metrics(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
@@ -123,6 +123,6 @@ def _versions(rows: pl.DataFrame) -> dict[str, dict[str, int]]:
         for id in (ids or "").split():
             column = id.rpartition("@")[0]
             if column in rows.columns and column not in ALWAYS:
-                known = found.setdefault(column, {})
-                known[id] = max(written, known.get(id, 0))
+                times = found.setdefault(column, {})
+                times[id] = max(written, times.get(id, 0))
     return found

@@ -40,7 +40,7 @@ def is_sound(frame: pl.DataFrame) -> bool:
     """Whether rows have what all that reads them relies on."""
     if any(frame[name].has_nulls() for name in NEEDED if name in frame.columns):
         return False
-    if not all(frame[name].is_in(known).all() for name, known in _CHOICES.items() if name in frame.columns):
+    if not all(frame[name].is_in(choices).all() for name, choices in _CHOICES.items() if name in frame.columns):
         return False
     return not out_of_range(frame)
 

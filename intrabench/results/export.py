@@ -11,7 +11,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.names import file_name
 from intrabench.results.current import counting
-from intrabench.results.labels import MODEL, called, names
+from intrabench.results.labels import MODEL, names, rows_named
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
@@ -81,18 +81,18 @@ def _chosen(
     rows, left_out = counting(read_rows(results))
     rows = rows.filter(pl.col("status") != "not_applicable").with_columns(MODEL)
     for column, name in (("model", model), ("prompter", prompter)):
-        chosen = called(rows, column, name) if name else rows
+        chosen = rows_named(rows, column, name) if name else rows
         if name and chosen.is_empty():
-            known = names(rows, column)
+            values = names(rows, column)
             raise IntraBenchError(
-                f"{results} has no {column} {name!r}{nearest(name, known)}; it has {', '.join(known) or 'no results'}"
+                f"{results} has no {column} {name!r}{nearest(name, values)}; it has {', '.join(values) or 'no results'}"
             )
         rows = chosen
     if seed is not None:
-        known = rows["seed"].unique().sort().to_list()
+        values = rows["seed"].unique().sort().to_list()
         rows = rows.filter(pl.col("seed") == seed)
         if rows.is_empty():
-            raise IntraBenchError(f"{results} has no seed {seed} among these; it has {', '.join(map(str, known))}")
+            raise IntraBenchError(f"{results} has no seed {seed} among these; it has {', '.join(map(str, values))}")
     if round is not None:
         rows = rows.filter(pl.col("round") <= round)
         rows = rows.filter(pl.col("round") == pl.col("round").max().over("session"))

@@ -48,8 +48,8 @@ def export_rows(
     order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
     written = {file: rows.sort(order)}
     if turns:
-        given = read_turns(results, rows["session"].unique().to_list())
-        written[file.with_suffix(f".turns{file.suffix}")] = given.sort("session", "turn")
+        history = read_turns(results, rows["session"].unique().to_list())
+        written[file.with_suffix(f".turns{file.suffix}")] = history.sort("session", "turn")
     for path, frame in written.items():
         _write(frame, path)
     return {path: len(frame) for path, frame in written.items()}, left_out

@@ -31,9 +31,9 @@ def kinds_of_failures(rows: pl.DataFrame, root: Path) -> list[Kind]:
     rows = current(rows)[0].filter(pl.col("status").is_in(UNDONE))
     each = [pl.col(name).unique().sort() for name in ("model", "dataset", "case")]
     kinds = rows.group_by("status", "error").agg(pl.col("session").n_unique(), *each)
-    known = _tracebacks(root)
+    tracebacks = _tracebacks(root)
     return [
-        Kind(status, error, sessions, models, datasets, cases, known.get(f"{status}: {error}", ""))
+        Kind(status, error, sessions, models, datasets, cases, tracebacks.get(f"{status}: {error}", ""))
         for status, error, sessions, models, datasets, cases in kinds.sort(
             "session", "status", "error", descending=[True, False, False]
         ).iter_rows()

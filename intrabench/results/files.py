@@ -63,8 +63,8 @@ def read_parts(
 
 def left_columns(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[str]:
     """The columns of metrics that `read_parts` leaves out; of parts that were read before."""
-    known, read = _sound.get(tuple(schema), {}), list[str]()
-    names = dict.fromkeys(known[state] for path in paths if (state := _state(path)) in known)
+    sound, read = _sound.get(tuple(schema), {}), list[str]()
+    names = dict.fromkeys(sound[state] for path in paths if (state := _state(path)) in sound)
     for some in names:
         add_readable(read, some)
     return list(dict.fromkeys(name for some in names for name in some if name not in read))
@@ -72,8 +72,8 @@ def left_columns(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[str]:
 
 def damaged(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[Path]:
     """The parts that cannot be read."""
-    known = _sound.get(tuple(schema), {})
-    unknown = [path for path in paths if _state(path) not in known]
+    sound = _sound.get(tuple(schema), {})
+    unknown = [path for path in paths if _state(path) not in sound]
     tried = [one for some in several_at_once(unknown) for one in halved(some, lambda part: together(part, schema))]
     return [path for paths, frame in tried if frame is None for path in paths]
 
@@ -121,8 +121,8 @@ def together(
     needed: of parts that were found sound before, only these columns and those of metrics are read.
     """
     states = [_state(path) for path in paths]
-    known = _sound.setdefault(tuple(schema), {})
-    checked = known.keys() >= {*states}
+    sound = _sound.setdefault(tuple(schema), {})
+    checked = sound.keys() >= {*states}
     kept = needed if checked else None
     others: tuple[str, ...] = ()
 
@@ -134,10 +134,11 @@ def together(
     found = _collected(paths, states, schema, view)
     if found is not None and (checked or is_sound(found)):
         if not checked:
-            known.update(dict.fromkeys(filter(None, states), others))
+            sound.update(dict.fromkeys(filter(None, states), others))
         return found
+    # Of several parts it is not known which one is damaged; `halved` asks again for each half of them.
     if len(paths) == 1:
-        known.pop(states[0], None)  # type: ignore[arg-type]
+        sound.pop(states[0], None)  # type: ignore[arg-type]
     return None
 
 
@@ -170,6 +171,8 @@ def _collected(
     sizes = [state[0] for state in states if state]
     if len(sizes) < len(paths):
         return None
+    # A damaged file of a few bytes may announce more rows than memory can hold. So some are read first, and all only if
+    # so many can be in files of this size.
     rows = most(sum(sizes)) // (len(schema) * _VALUE)
     few = min(rows, _FEW)
     try:
@@ -194,10 +197,10 @@ def _fitted(
 
     Columns that a part lacks are null; all parts have `session`.
     """
-    known, metrics = {*frame.collect_schema().names(), "session"}, list[str]()
+    present, metrics = {*frame.collect_schema().names(), "session"}, list[str]()
     add_readable(metrics, _others(frame, schema) if others is None else others)
     kinds = dict(schema) if needed is None else {name: schema[name] for name in needed}
-    columns = {name: pl.col(name).cast(kind) if name in known else pl.lit(None, kind) for name, kind in kinds.items()}
+    columns = {name: pl.col(name).cast(kind) if name in present else pl.lit(None, kind) for name, kind in kinds.items()}
     return frame.select(*(column.alias(name) for name, column in columns.items()), *metrics)
 
 

@@ -39,7 +39,7 @@ def names(rows: pl.DataFrame, column: str) -> list[str]:
     return sorted({*rows[column], *shown})
 
 
-def called(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
+def rows_named(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
     """The rows with this model or prompter, which may be written as in tables, or in full."""
     if column == "model":
         return rows.filter(pl.col("model") == name)

@@ -72,7 +72,7 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
             raise IntraBenchError(f"{source} cannot be merged into itself; give another folder with --out")
     clean(out)
     merged = Merged(damaged=[text for root in (out, *sources) for text in (*damaged_parts(root), *damaged_masks(root))])
-    merged.columns = [f"{root}: {said}" for root in sources for said in left_out_columns(root)]
+    merged.columns = [f"{root}: {line}" for root in sources for line in left_out_columns(root)]
     files = _wanted(sources, out, merged)
     _compare([out, *sources], merged)
     merged.versions = _versions([out, *sources])

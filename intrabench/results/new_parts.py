@@ -74,10 +74,10 @@ class Arrivals:
 
     def _is_known(self, pack: Path) -> bool:
         """Whether it is a pack of known parts."""
-        known = is_pack(pack.name) and self._seen.issuperset(contents(pack))
-        if known:
+        if is_pack(pack.name) and self._seen.issuperset(contents(pack)):
             self._seen.add(pack.name)
-        return known
+            return True
+        return False
 
 
 def _changed(folder: Path) -> int:

@@ -37,7 +37,7 @@ def dataset_of(results: Path, row: Mapping[str, Any], trust: bool = False) -> Da
     """
     base, changes = parted(row["dataset"])
     closed: list[str] = []
-    for spec in _given(results, row["run_id"]):
+    for spec in _datasets(results, row["run_id"]):
         if not trust and not _may_open(spec):
             closed.append(spec)
             continue
@@ -86,12 +86,12 @@ def weights_of(model: str, records: Iterable[Mapping[str, Any]]) -> Weights | No
     Raises:
         IntraBenchError: this installation does not know the model or its weights.
     """
-    known = {str(one.get("model")): one.get("id") for record in records for one in record.get("weights", ())}
-    id = known.get(model) or reach.make("models", model, "the rows").weights
+    ids = {str(one.get("model")): one.get("id") for record in records for one in record.get("weights", ())}
+    id = ids.get(model) or reach.make("models", model, "the rows").weights
     return None if id is None else weights.get(str(id))
 
 
-def _given(results: Path, run_id: str) -> list[str]:
+def _datasets(results: Path, run_id: str) -> list[str]:
     """The data sets of a run: where they were, and as they were given."""
     record = read_record(results, run_id)
     try:

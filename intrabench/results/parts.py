@@ -46,11 +46,11 @@ def with_patients(rows: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
     others: rows that may name patients, too.
     """
     where = ["dataset", "case"]
-    said = pl.concat([one.select(*where, "patient", "written_at") for one in (rows, *others)])
-    if not said["patient"].has_nulls() and different(said, where) == different(said, [*where, "patient"]):
+    patients = pl.concat([one.select(*where, "patient", "written_at") for one in (rows, *others)])
+    if not patients["patient"].has_nulls() and different(patients, where) == different(patients, [*where, "patient"]):
         return rows
-    known = said.drop_nulls("patient").group_by(where).agg(pl.col("patient").sort_by("written_at", "patient").last())
-    found = rows.select(where).join(known, on=where, how="left", maintain_order="left")
+    last = patients.drop_nulls("patient").group_by(where).agg(pl.col("patient").sort_by("written_at", "patient").last())
+    found = rows.select(where).join(last, on=where, how="left", maintain_order="left")
     return rows.with_columns(found.select(pl.coalesce("patient", "case")).to_series())
 
 

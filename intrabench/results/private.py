@@ -52,18 +52,18 @@ class Private:
 
     def rows(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Rows of a results folder, without the words of errors, which may hold anything; patients are numbered."""
-        own = pl.col("patient") != pl.col("case")  # else the case is the patient, and named anyway
-        number = pl.format("patient-{}", pl.when(own).then("patient").rank("dense").over("dataset").cast(pl.Int64))
+        differs = pl.col("patient") != pl.col("case")  # else the case is the patient, and named anyway
+        number = pl.format("patient-{}", pl.when(differs).then("patient").rank("dense").over("dataset").cast(pl.Int64))
         return self.specs(rows).with_columns(
-            patient=pl.when(own).then(number).otherwise("case"), error=pl.lit(None, pl.String)
+            patient=pl.when(differs).then(number).otherwise("case"), error=pl.lit(None, pl.String)
         )
 
     def record(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """What a run did with what: no command, plug-ins and tracebacks, and no address that weights came from."""
         weights = [{k: v for k, v in one.items() if k != "source"} for one in record.get("weights", ())]
-        told = {name: record[name] for name in KEPT if name in record}
-        told |= {name: self._plain(record[name]) for name in ("work", "datasets", "sessions") if name in record}
-        return told | {"weights": self._plain(weights)}
+        facts = {name: record[name] for name in KEPT if name in record}
+        facts |= {name: self._plain(record[name]) for name in ("work", "datasets", "sessions") if name in record}
+        return facts | {"weights": self._plain(weights)}
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, str):

@@ -67,8 +67,8 @@ class Progress:
         if lost or any(finished_of(rows, rounds) != sessions for rounds in self._finished):
             self.add(rows)
             return
-        for known in self._finished.values():
-            known |= sessions
+        for finished in self._finished.values():
+            finished |= sessions
         self._unsorted.append(rows)
 
     def _sort(self) -> None:
@@ -95,7 +95,7 @@ class Progress:
     def _update(self, rows: pl.DataFrame) -> None:
         """Look again at sessions, of which `rows` are all."""
         sessions = set(rows["session"].to_list())
-        for rounds, known in self._finished.items():
+        for rounds, finished in self._finished.items():
             now = finished_of(rows, rounds)
-            known |= now  # others may be looking, so none is left out in between
-            known -= sessions - now
+            finished |= now  # others may be looking, so none is left out in between
+            finished -= sessions - now

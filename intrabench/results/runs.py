@@ -71,10 +71,10 @@ def _span(record: Mapping[str, Any]) -> tuple[int, int]:
 
 def work_of(record: Mapping[str, Any]) -> str:
     """The work of a run, independent of hardware: equal for equal sessions."""
-    given = {name: value for name, value in record.get("work", {}).items() if value}  # unset is equal to unknown
-    if given.get("seed") == [0]:
-        del given["seed"]  # as if none was given
-    return json.dumps(given, sort_keys=True)
+    work = {name: value for name, value in record.get("work", {}).items() if value}  # unset is equal to unknown
+    if work.get("seed") == [0]:
+        del work["seed"]  # as if none was given
+    return json.dumps(work, sort_keys=True)
 
 
 def without_home(text: str) -> str:

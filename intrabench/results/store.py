@@ -86,8 +86,8 @@ class Store:
             name = part_name(self.run_id, self.parts)
             now = self.stamp()
             stamped = pl.DataFrame([{"run_id": self.run_id, "written_at": now, **row} for row in rows], schema=schema)
-            given = pl.DataFrame([{"written_at": now, **turn} for turn in turns], schema=TURNS)
-            _write({self.root / "turns" / name: partial(write_parquet, given)})
+            history = pl.DataFrame([{"written_at": now, **turn} for turn in turns], schema=TURNS)
+            _write({self.root / "turns" / name: partial(write_parquet, history)})
             _write({self.root / "rows" / name: partial(write_parquet, stamped)})
             self._arrivals.know([self.root / "rows" / name])
             if is_sound(stamped):

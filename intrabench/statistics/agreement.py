@@ -81,8 +81,8 @@ def within_one(ratings: ArrayLike) -> float | None:
     table = np.asarray(ratings, np.float64)
     first, second = np.triu_indices(len(table), 1)
     apart = np.abs(table[first] - table[second])
-    known = ~np.isnan(apart)
-    return float((apart[known] <= 1).mean()) if known.any() else None
+    both = ~np.isnan(apart)
+    return float((apart[both] <= 1).mean()) if both.any() else None
 
 
 def spread_per_unit(ratings: ArrayLike) -> float | None:

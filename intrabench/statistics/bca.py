@@ -79,6 +79,8 @@ def spread(parts: Sequence[Jackknife]) -> Spread:
         freedom = np.maximum(part.patients - 1, 1)
         influence = np.where(usable, part.influence, 1 / len(part.influence)) / len(parts)
         squares = (influence**2).sum(axis=0)
+        # The squares of influences add up to the variance of draws, which divides by n; this one divides by n - 1.
+        # The degrees of freedom of a sum of variances are those of Satterthwaite (1946).
         variance = squares * (freedom + 1) / freedom
         drawn, unbiased = drawn + squares, unbiased + variance
         uncertain, cubes = uncertain + variance**2 / freedom, cubes + (influence**3).sum(axis=0)
@@ -113,6 +115,8 @@ def bca(values: Floats, parts: Sequence[Jackknife]) -> tuple[Floats, Floats]:
     drawn, full = np.round(values, _DIGITS), np.round(value, _DIGITS)
     with np.errstate(invalid="ignore", divide="ignore"):
         below = ((drawn < full).sum(axis=0) + (drawn == full).sum(axis=0) / 2) / (~np.isnan(drawn)).sum(axis=0)
+    # Efron and Tibshirani, (14.10) and (14.14). A draw that equals the value counts half, because of few patients many
+    # do. If all draws are on one side, the bias would be infinite; it is that of a single draw on the other side.
     bias = np.where(np.isfinite(full), ndtri(np.clip(below, 1 / len(values), 1 - 1 / len(values))), 0)
     quantile, acceleration = tail(parts)
     low, high = (ndtr(bias + one / (1 - acceleration * one)) for one in (bias - quantile, bias + quantile))

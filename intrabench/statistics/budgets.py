@@ -19,7 +19,7 @@ from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.bca import Jackknife
 from intrabench.statistics.ranking import of_patients, paired_tests
-from intrabench.statistics.resample import AVERAGE, Drawn, difference, drawn_intervals, resample
+from intrabench.statistics.resample import AVERAGE, Draws, difference, drawn_intervals, resample
 from intrabench.statistics.significance import holm, sure
 from intrabench.statistics.steps import EFFORTS, Steps
 
@@ -54,14 +54,14 @@ class Place:
 class AtBudgets:
     """What lines reached at budgets.
 
-    sessions: the columns of a session, its `value`, and the number of its `state`. table: `intervals` by state. drawn:
+    sessions: the columns of a session, its `value`, and the number of its `state`. table: `intervals` by state. draws:
     the draws behind it. places: by budget, those of the lines that have one. cheapest: by effort and line, that of the
     cheapest first round.
     """
 
     sessions: pl.DataFrame
     table: pl.DataFrame
-    drawn: Drawn
+    draws: Draws
     places: Mapping[Budget, Mapping[int, Place]]
     cheapest: Mapping[str, Mapping[int, float]]
 
@@ -79,12 +79,15 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
     parts: list[pl.DataFrame] = []
     places: dict[Budget, dict[int, Place]] = {}
     for budget in budgets:
-        taken = _taken(played, budget)
-        spent, values = _spent(played, budget.against, taken), played.at(budget.against, budget.limit)
+        rounds = _rounds(played, budget)
+        spent, values = _efforts(played, budget.against, rounds), played.at(budget.against, budget.limit)
         for line, rows in members.items():
-            counts = taken[rows]
+            counts = rounds[rows]
             if not counts.any():
                 continue
+            # Where a budget allows each session of a line as many rounds as another budget does, all values are the
+            # same. Such budgets share a state, and the bootstrap, which takes nearly all of the time, is done once for
+            # them.
             key = line, counts.tobytes()
             if key not in states:
                 states[key] = len(states)
@@ -95,10 +98,10 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
             places.setdefault(budget, {})[line] = Place(states[key], int((counts == 0).sum()), mean)
     empty = pl.lit(0, pl.Int32).alias("state"), pl.lit(None, pl.Float64).alias("value")
     sessions = pl.concat(parts) if parts else played.sessions.clear().select(*_WHO, *empty)
-    drawn = resample(sessions, ["state"], how)
-    table = drawn_intervals(sessions, ["state"], how, drawn)
+    draws = resample(sessions, ["state"], how)
+    table = drawn_intervals(sessions, ["state"], how, draws)
     cheapest = {against: _cheapest(played, against, members) for against in {one.against for one in budgets}}
-    return AtBudgets(sessions, table, drawn, places, cheapest)
+    return AtBudgets(sessions, table, draws, places, cheapest)
 
 
 def within(rows: pl.DataFrame, budget: Budget) -> pl.DataFrame:
@@ -107,17 +110,17 @@ def within(rows: pl.DataFrame, budget: Budget) -> pl.DataFrame:
     return rows.filter(effort.cum_max().over("session", order_by="round") <= budget.limit)
 
 
-def _taken(played: Steps, budget: Budget) -> NDArray[np.int64]:
+def _rounds(played: Steps, budget: Budget) -> NDArray[np.int64]:
     """(sessions) The number of rounds that the budget allows."""
     allowed = played.session[played.effort(budget.against) <= budget.limit]
     return np.bincount(allowed, minlength=played.sessions.height)
 
 
-def _spent(played: Steps, against: str, taken: NDArray[np.int64]) -> Floats:
+def _efforts(played: Steps, against: str, rounds: NDArray[np.int64]) -> Floats:
     """(sessions) The effort after so many rounds; NaN after none."""
     first = np.searchsorted(played.session, np.arange(played.sessions.height))
     effort = np.append(played.effort(against), np.nan)
-    return np.where(taken > 0, effort[first + taken - 1], np.nan)
+    return np.where(rounds > 0, effort[first + rounds - 1], np.nan)
 
 
 def _cheapest(played: Steps, against: str, members: Mapping[int, NDArray[np.int64]]) -> dict[int, float]:
@@ -126,16 +129,16 @@ def _cheapest(played: Steps, against: str, members: Mapping[int, NDArray[np.int6
     return {line: float(np.nanmin(first[rows])) for line, rows in members.items()}
 
 
-def gains(drawn: Drawn, pairs: Sequence[tuple[int, int]], best: Best) -> list[Gain]:
+def gains(draws: Draws, pairs: Sequence[tuple[int, int]], best: Best) -> list[Gain]:
     """How much better the first line of each pair is in its mean over data sets, with the interval of 95 %.
 
-    pairs: numbers of rows of `Drawn.lines`. The interval is that of paired patients, as in `claims`; None where there
+    pairs: numbers of rows of `Draws.lines`. The interval is that of paired patients, as in `claims`; None where there
     is none.
     """
     if not pairs:
         return []
     one, other = (np.array(side) for side in zip(*pairs, strict=True))
-    parts = [_apart(part, one, other, best) for part in drawn.parts.values()]
+    parts = [_apart(part, one, other, best) for part in draws.parts.values()]
     low, high, _ = sure(parts)
     full = np.mean([part.value for part in parts], axis=0)
     return [
@@ -146,6 +149,8 @@ def gains(drawn: Drawn, pairs: Sequence[tuple[int, int]], best: Best) -> list[Ga
 
 def _apart(part: Jackknife, one: NDArray[np.int64], other: NDArray[np.int64], best: Best) -> Jackknife:
     """The same of the differences of merits."""
+    # What a patient adds to a merit is what they add to the value times the slope of the merit there (delta method);
+    # the merit is -|value| where zero is best.
     slope = {"high": np.ones_like(part.value), "low": -np.ones_like(part.value), "zero": -np.sign(part.value)}[best]
     merits, influence = merit(part.value, best), part.influence * slope
     return Jackknife(
@@ -157,6 +162,8 @@ def _apart(part: Jackknife, one: NDArray[np.int64], other: NDArray[np.int64], be
 
 def front(points: Sequence[tuple[float, float]]) -> list[bool]:
     """Which points (effort, merit) are on the Pareto front: no other is as good and cheaper, or better and as cheap."""
+    # From the cheapest on, a point is on the front if none before it is as good. Of equal costs the best comes first;
+    # points that are equal in both are all on the front.
     on, last = [False] * len(points), None
     for effort, merits, place in sorted((effort, -merits, n) for n, (effort, merits) in enumerate(points)):
         if last is None or merits < last[1] or (effort, merits) == last:
@@ -217,7 +224,7 @@ def standings(found: AtBudgets, best: Best, lines: Collection[int]) -> dict[Budg
     }
     states = {budget: [found.places[budget][line].state for _, line in order] for budget, order in ordered.items()}
     pairs = sorted({(first, other) for first, *others in states.values() for other in others})
-    apart = dict(zip(pairs, gains(found.drawn, pairs, best), strict=True))
+    apart = dict(zip(pairs, gains(found.draws, pairs, best), strict=True))
     numbered, values = of_patients(found.sessions, ["state"], best)
     where = {state: number for number, state in enumerate(numbered.sort("_line")["state"])}
     tested = paired_tests(values, [(where[first], where[other]) for first, other in pairs])

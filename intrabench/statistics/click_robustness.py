@@ -54,11 +54,11 @@ def clicks_of(prompter: str) -> Clicks | None:
     """The group from which a prompter's clicks are drawn; None for other prompters."""
     parts = split(prompter)
     for place, part in enumerate(parts):
-        name, given = parse(part)
-        if name == _CLICKER and given.get("group", "all").isdigit():
-            group = int(given.pop("group"))
-            shared = {key: value for key, value in given.items() if key in ("previous", "space")}
-            others = _spec(name, given), _spec(_BASELINE, shared)
+        name, parameters = parse(part)
+        if name == _CLICKER and parameters.get("group", "all").isdigit():
+            group = int(parameters.pop("group"))
+            shared = {key: value for key, value in parameters.items() if key in ("previous", "space")}
+            others = _spec(name, parameters), _spec(_BASELINE, shared)
             clicks, base = ("+".join([*parts[:place], other, *parts[place + 1 :]]) for other in others)
             return Clicks(clicks, base, group)
     return None
@@ -116,11 +116,11 @@ def group_table(
 def _no_groups(rows: pl.DataFrame) -> str:
     """What to run; by the protocol that has groups, if that was played."""
     groups = "--prompter clickability:group=1 --prompter clickability:group=10 --prompter click_deepest"
-    own = [id for id in rows["protocol"].unique().sort() if any(map(clicks_of, row_names(id)))]
-    if own and not any(map(clicks_of, rows["prompter"].unique())):
+    protocols = [id for id in rows["protocol"].unique().sort() if any(map(clicks_of, row_names(id)))]
+    if protocols and not any(map(clicks_of, rows["prompter"].unique())):
         return (
-            f"only the baseline of {own[0]} was played, and no groups of clicks; run it without --only, or with "
-            f"another click model than the published one: --protocol {own[0]} {groups}"
+            f"only the baseline of {protocols[0]} was played, and no groups of clicks; run it without --only, or with "
+            f"another click model than the published one: --protocol {protocols[0]} {groups}"
         )
     return f"no model was run with two groups of clicks; run one with, for example, {groups}"
 
@@ -144,9 +144,9 @@ def _counts(one: pl.DataFrame, groups: Sequence[int]) -> dict[str, int]:
 def _ends(one: pl.DataFrame, each: Mapping[str, NDArray[np.float64]], kind: str) -> dict[str, float | None]:
     """The ends of the interval of each field."""
     times, found = len(one) if kind == "nof" else 1, dict[str, float | None]()  # failures are a sum
-    known = ends(one, each)
+    limits = ends(one, each)
     for name in (f"{field.name}_{end}" for field in fields(Robustness) for end in ("low", "high")):
-        value = known.get(name)
+        value = limits.get(name)
         found[name] = None if value is None else value * (1 if name.startswith("nsr") else times)
     return found
 
@@ -190,8 +190,8 @@ def of_groups(rows: pl.DataFrame, *, base: bool = False) -> pl.DataFrame:
     return rows.join(names, on="prompter", how="inner", maintain_order="left")
 
 
-def _spec(name: str, given: dict[str, str]) -> str:
-    return name + (":" + ",".join(f"{key}={quoted(value)}" for key, value in given.items()) if given else "")
+def _spec(name: str, parameters: dict[str, str]) -> str:
+    return name + (":" + ",".join(f"{key}={quoted(value)}" for key, value in parameters.items()) if parameters else "")
 
 
 def describe_groups(metric: str) -> str:
@@ -283,8 +283,8 @@ def is_real(prompter: str) -> bool:
 
 def _kind(prompter: str) -> str:
     """The first part of a prompter if its clicks are users' or drawn from all of a click model, else empty."""
-    name, given = parse(split(prompter)[0])
-    wanted = {"recorded": bool(given.get("clicks")), "clickability": given.get("group", "all") == "all"}
+    name, parameters = parse(split(prompter)[0])
+    wanted = {"recorded": bool(parameters.get("clicks")), "clickability": parameters.get("group", "all") == "all"}
     return name if wanted.get(name) else ""
 
 

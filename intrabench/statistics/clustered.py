@@ -28,6 +28,7 @@ def clustered(
     if count < FEW:
         return value, np.full_like(value, np.nan), np.full_like(value, np.nan)
     influence = np.nan_to_num((value - without) * (count - 1) / count)
+    # Statistics are drawn, not observations: a sum of clusters has all that the estimate needs, so a draw is a product.
     drawn = np.sum([weights @ sums[members] for weights, members in _drawn(strata, draws)], axis=0)
     return value, *bca(estimate(drawn), [Jackknife(value, np.full(value.shape, count), influence)])
 
@@ -47,4 +48,4 @@ def _drawn(strata: Sequence[str], draws: int) -> list[tuple[Floats, NDArray[np.i
     sizes = Counter(strata)
     names = np.array([name if sizes[name] > 1 else "" for name in strata])
     members = [(str(name), np.flatnonzero(names == name)) for name in np.unique(names)]
-    return [(np.concatenate(list(drawn_weights(f"clusters {name}", len(own), draws))), own) for name, own in members]
+    return [(np.concatenate(list(drawn_weights(f"clusters {name}", len(at), draws))), at) for name, at in members]

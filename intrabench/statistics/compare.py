@@ -109,14 +109,14 @@ def compare(
     warnings = []
     done = tuple(_adapted(side, units, settings) for side in (a, b))
     if different := done[0] != done[1]:
-        told = "; ".join(f"{name}: {text or 'none'}" for name, text in zip(names, done, strict=True))
-        warnings.append(f"prompts were adapted differently: {told}")
+        details = "; ".join(f"{name}: {text or 'none'}" for name, text in zip(names, done, strict=True))
+        warnings.append(f"prompts were adapted differently: {details}")
     for name, side in zip(names, (a, b), strict=True):
         warnings += [f"{name}: {text}" for text in _cut_short(side, units, settings)]
     few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
     if not few.is_empty():
-        told = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
-        warnings.append(f"fewer than {FEW} patients, too few for a conclusion: {told}")
+        details = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
+        warnings.append(f"fewer than {FEW} patients, too few for a conclusion: {details}")
     return Comparison(
         settings,
         datasets,
@@ -299,8 +299,8 @@ def contests(
     pairs = _pairs((a, b), played, shared)
     if not pairs and {"prompter", "model"} <= set(shared):  # of two runs: other weights of the user's are other names
         pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in played], shared)
-    told = (*left_out, *_inapplicable((a, b), sides, refused, shared))
-    found = [replace(one, left_out=told) for one in pairs]
+    notes = (*left_out, *_inapplicable((a, b), sides, refused, shared))
+    found = [replace(one, left_out=notes) for one in pairs]
     if not found:
         raise IntraBenchError(f"{a} and {b} have no line in common; run both with the same prompters and models")
     return found
@@ -314,7 +314,7 @@ def folders_of(folder: Path, a: str, b: str) -> list[Path]:
 def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[pl.DataFrame]]:
     """Whether two models or two prompters are compared, and the rows of each."""
     for column in ("model", "prompter"):
-        sides = [labels.called(rows, column, one) for one in (a, b)]
+        sides = [labels.rows_named(rows, column, one) for one in (a, b)]
         if not any(side.is_empty() for side in sides):
             if set(sides[0][column]) & set(sides[1][column]):
                 raise IntraBenchError(f"{a} and {b} are two names of one {column}; give two that differ")
@@ -333,19 +333,19 @@ def _pairs(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence
     common = sorted((key for key in groups[0] if key in groups[1]), key=str)
     main = "prompter" if "prompter" in shared else "model"
 
-    def named(key: tuple[Any, ...]) -> dict[str, str]:
+    def fields_of(key: tuple[Any, ...]) -> dict[str, str]:
         return {name: "" if value is None else str(value) for name, value in zip(shared, key, strict=True)}
 
     varied = [name for at, name in enumerate(shared) if len({key[at] for key in common}) > 1 or name == main]
     models = Counter(
-        model for model, _ in {(one.get("model"), one.get("weights_sha256")) for one in map(named, common)}
+        model for model, _ in {(one.get("model"), one.get("weights_sha256")) for one in map(fields_of, common)}
     )
     found = []
     for key in common:
-        known = named(key)
-        head = {name: known[name] for name in varied if known[name] and name != "weights_sha256"}
-        if models[known.get("model")] > 1 and known.get("weights_sha256"):  # its name alone does not tell them apart
-            head["weights"] = known["weights_sha256"][:8]
+        fields = fields_of(key)
+        head = {name: fields[name] for name in varied if fields[name] and name != "weights_sha256"}
+        if models[fields.get("model")] > 1 and fields.get("weights_sha256"):  # its name alone does not tell them apart
+            head["weights"] = fields["weights_sha256"][:8]
         a, b = (group[key] for group in groups)
         found.append(Contest(head, a, b, unlike=_unlike(names, a, b) if {"prompter", "model"} <= set(shared) else ""))
     return found
@@ -376,8 +376,8 @@ def _inapplicable(
 def _unlike(names: Sequence[str], *sides: pl.DataFrame) -> str:
     """That one model has other weights in the two runs."""
     hashes = [", ".join(sorted(hash[:8] for hash in side["weights_sha256"].unique() if hash)) for side in sides]
-    told = " and ".join(f"{hash or 'none'} in {name}" for name, hash in zip(names, hashes, strict=True))
-    return "" if hashes[0] == hashes[1] else f"the weights are not the same: {told}"
+    text = " and ".join(f"{hash or 'none'} in {name}" for name, hash in zip(names, hashes, strict=True))
+    return "" if hashes[0] == hashes[1] else f"the weights are not the same: {text}"
 
 
 def _is_results(place: str) -> bool:
@@ -385,11 +385,11 @@ def _is_results(place: str) -> bool:
 
 
 def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
-    known = sorted({*labels.names(rows, "model"), *labels.names(rows, "prompter")})
+    words = sorted({*labels.names(rows, "model"), *labels.names(rows, "prompter")})
     for one in (a, b):
-        if one not in known:
+        if one not in words:
             return (
-                f"{one!r} is neither a results folder nor a model or prompter in {folder}{nearest(one, known)}; "
-                f"it has {', '.join(known)}"
+                f"{one!r} is neither a results folder nor a model or prompter in {folder}{nearest(one, words)}; "
+                f"it has {', '.join(words)}"
             )
     return f"{a} and {b} are a model and a prompter; give two models or two prompters"

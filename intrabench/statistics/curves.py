@@ -38,6 +38,8 @@ def curve(
     if grid is None and points.size > GRID:
         points = np.linspace(0, points[-1], GRID)
     lines, weights = _weights(played.sessions, by, how)
+    # A curve is a cumulative sum: a step adds its rise, times the weight of its session, at the first point of the grid
+    # that is not before it. So every row is read once, however many points there are.
     entered = pl.DataFrame({"_session": played.session}).with_row_index("_step").join(weights, on="_session")
     step, line, weight = (entered[name].to_numpy() for name in ("_step", "_line", "weight"))
     shape = lines.height, points.size + 1  # the last column is beyond the grid

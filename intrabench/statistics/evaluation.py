@@ -84,11 +84,11 @@ def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
     rows = some_rows(root, *asked[:1])
     if not asked:
         return rows
-    known = rows["protocol"].unique().sort().to_list()
+    protocols = rows["protocol"].unique().sort().to_list()
     for one in asked:
-        if one not in known:
+        if one not in protocols:
             raise IntraBenchError(
-                f"{root} has no results of protocol {one!r}{nearest(one, known)}; it has {', '.join(known)}; "
+                f"{root} has no results of protocol {one!r}{nearest(one, protocols)}; it has {', '.join(protocols)}; "
                 f"`{command_for(one)}` computes some"
             )
     return rows.filter(pl.col("protocol").is_in(asked))

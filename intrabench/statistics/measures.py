@@ -70,6 +70,8 @@ class Area(Measure):
             raise IntraBenchError(
                 f"there is no area over a budget of {budget:g} {self.against}; give a finite budget above 0"
             )
+        # A step lasts until the next one of its session, and the last one until the budget is spent. What begins beyond
+        # the budget is cut to a width of 0.
         start = np.minimum(played.effort(self.against), budget)
         end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
         area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
@@ -103,7 +105,9 @@ class ChallengeFinal(Measure):
 
     def measured(self, rows: pl.DataFrame, policy: FailurePolicy | None) -> pl.DataFrame:
         """By the rules of the challenge for missing answers, and for NSD."""
-        known = rows
+        # Whether a case failed is asked of the rows as they are, before missing answers take the scores of those
+        # before.
+        original = rows
         if self.missing == "previous":
             rows = cvpr25.with_answers_before(rows)
         if self.above:
@@ -111,7 +115,7 @@ class ChallengeFinal(Measure):
         found = super().measured(rows, policy)
         if self.missing == "worst":
             return found
-        found = found.drop("failed").join(cvpr25.failures(known), on="session", how="left", maintain_order="left")
+        found = found.drop("failed").join(cvpr25.failures(original), on="session", how="left", maintain_order="left")
         return found.with_columns(value=pl.when(~pl.col("silent")).then("value")).drop("silent")
 
 
@@ -181,7 +185,7 @@ class ClicksArea(Measure):
 
     def cut_short(self, played: Steps) -> Bools:
         at_end = played.at("round", np.inf)
-        return (played.spent("round") < CLICKS - 1) & (at_end < 1)
+        return (played.effort_at_end("round") < CLICKS - 1) & (at_end < 1)
 
     def of(self, played: Steps) -> pl.DataFrame:
         return played.scored(trapezoids(played, 0, CLICKS - 1) / (CLICKS - 1))
@@ -254,7 +258,7 @@ class Clicks(Measure):
         return f"counts as {self.limit:g}"
 
     def cut_short(self, played: Steps) -> Bools:
-        return np.isinf(played.reach(self.against, self.threshold)) & (played.spent(self.against) < self.limit)
+        return np.isinf(played.reach(self.against, self.threshold)) & (played.effort_at_end(self.against) < self.limit)
 
     def of(self, played: Steps) -> pl.DataFrame:
         check_bounded(played)

@@ -113,7 +113,7 @@ def cut_short_of(played: Steps, by: Sequence[str], measure: Measure) -> pl.DataF
     ended = ~pl.col("failed") & (pl.col("target") != WHOLE_CASE) & pl.col("value").is_not_null()
     sessions = played.sessions.with_columns(_short=pl.Series(measure.cut_short(played)) & ended)
     found = sessions.group_by(by).agg(pl.len().alias("of"), pl.col("_short").sum().alias("sessions"))
-    told = found.filter(pl.col("sessions") > 0).with_columns(
+    notes = found.filter(pl.col("sessions") > 0).with_columns(
         note=pl.lit(CUT_SHORT + measure.capped), corrections=pl.lit(0), turns=pl.lit(0)
     )
-    return told.select(*by, *_KINDS).cast(_KINDS)  # type: ignore[arg-type]
+    return notes.select(*by, *_KINDS).cast(_KINDS)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
 from intrabench.statistics.bca import percentiles, tail
-from intrabench.statistics.resample import AVERAGE, DRAWS, Drawn, difference, resample, with_average
+from intrabench.statistics.resample import AVERAGE, DRAWS, Draws, difference, resample, with_average
 from intrabench.statistics.significance import holm, per_patient, signed_ranks
 
 _DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
@@ -65,16 +65,17 @@ def ranking(
     return ranked(table, by, resample(scored, by, how, draws), left_out, best)
 
 
-def ranked(table: pl.DataFrame, by: Sequence[str], drawn: Drawn, left_out: pl.DataFrame, best: Best) -> Ranking:
+def ranked(table: pl.DataFrame, by: Sequence[str], draws: Draws, left_out: pl.DataFrame, best: Best) -> Ranking:
     """The ranking of the lines of a table of averages, some or all of those that were drawn."""
     from scipy.special import ndtr
 
     table = table.sort(by)
-    known = drawn.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
-    which = known["_line"].to_numpy()
-    averages, wide = drawn.average()[:, which], ndtr(tail(list(drawn.parts.values()))[0][which])
+    lines = draws.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
+    which = lines["_line"].to_numpy()
+    averages, wide = draws.average()[:, which], ndtr(tail(list(draws.parts.values()))[0][which])
     full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
     values = values[~np.isnan(values).any(axis=1)]
+    # As for values, plain percentiles are too narrow for few patients; so each line has its ends further out (`tail`).
     low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values), 1 - wide, wide))
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
     table = table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by)
@@ -82,11 +83,11 @@ def ranked(table: pl.DataFrame, by: Sequence[str], drawn: Drawn, left_out: pl.Da
 
 
 def rankings(
-    scored: pl.DataFrame, drawn: Drawn, within: Mapping[int, str], how: Aggregation, *, best: Best = "high"
+    scored: pl.DataFrame, draws: Draws, within: Mapping[int, str], how: Aggregation, *, best: Best = "high"
 ) -> tuple[dict[str, Ranking], pl.DataFrame]:
     """`ranking` by ``line`` within each group, and the lines of all groups that are left out.
 
-    drawn: `resample` of `scored`. within: the group of each line, such as its prompter. A group without a rank is not
+    draws: `resample` of `scored`. within: the group of each line, such as its prompter. A group without a rank is not
     there.
     """
     names, by = scored.select("dataset").unique(), ["line"]
@@ -95,7 +96,7 @@ def rankings(
     left_out = _left_out(scored.select(by).unique().join(names, how="cross"), found, by)
     groups = table.with_columns(_group=pl.col("line").replace_strict(within, return_dtype=pl.String))
     made = {
-        str(name): ranked(group.drop("_group"), by, drawn, left_out.clear(), best)
+        str(name): ranked(group.drop("_group"), by, draws, left_out.clear(), best)
         for (name,), group in groups.sort("_group").group_by("_group", maintain_order=True)
     }
     return made, left_out
@@ -155,17 +156,19 @@ def ranks(values: Floats) -> Floats:
 def tau(values: Floats, full: Floats) -> float | None:
     """Mean over (draws, lines) of Kendall's tau-b with the (1, lines) values `full`; None without any untied draw."""
     agree, untied, untied_full = np.zeros((3, len(values)))
+    # One line against all others at a time, because an array of all pairs in all draws would be too large. So every
+    # pair is counted twice, in the numerator as in the denominator.
     for number in range(full.size):
-        drawn, given = (np.sign(difference(one, one[:, [number]])) for one in (values, full))
-        agree += (drawn * given).sum(axis=1)
-        untied += np.abs(drawn).sum(axis=1)
-        untied_full += np.abs(given).sum(axis=1)
-    known = untied * untied_full > 0
-    return float(np.mean(agree[known] / np.sqrt(untied * untied_full)[known])) if known.any() else None
+        signs, reference = (np.sign(difference(one, one[:, [number]])) for one in (values, full))
+        agree += (signs * reference).sum(axis=1)
+        untied += np.abs(signs).sum(axis=1)
+        untied_full += np.abs(reference).sum(axis=1)
+    valid = untied * untied_full > 0
+    return float(np.mean(agree[valid] / np.sqrt(untied * untied_full)[valid])) if valid.any() else None
 
 
 def _left_out(every: pl.DataFrame, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Lines and the data sets on which they have no value."""
-    known = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
-    missing = every.join(known, on=[*by, "dataset"], how="anti", nulls_equal=True)
+    values = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    missing = every.join(values, on=[*by, "dataset"], how="anti", nulls_equal=True)
     return missing.group_by(by).agg(pl.col("dataset").sort().alias("missing")).sort(by)

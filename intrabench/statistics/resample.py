@@ -28,7 +28,7 @@ _BLOCK = 1 << 22  # counts in memory at once
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Draws:
     """The value of every line in every draw.
 
     lines: the columns of a line, one row each, sorted. values: by data set (draws, lines), NaN where a draw holds no
@@ -62,13 +62,13 @@ def intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: 
     return drawn_intervals(scored, by, how, resample(scored, by, how, draws))
 
 
-def drawn_intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, drawn: Drawn) -> pl.DataFrame:
+def drawn_intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: Draws) -> pl.DataFrame:
     """`intervals` from draws that were made before (`resample`)."""
     table = with_average(aggregate(scored, by, how), by, scored["dataset"].n_unique())
     bounds = []
-    for name, values in {**drawn.values, AVERAGE: drawn.average()}.items():
-        low, high = bca(values, [drawn.parts[name]] if name in drawn.parts else list(drawn.parts.values()))
-        bounds.append(drawn.lines.with_columns(pl.Series("low", low), pl.Series("high", high), dataset=pl.lit(name)))
+    for name, values in {**draws.values, AVERAGE: draws.average()}.items():
+        low, high = bca(values, [draws.parts[name]] if name in draws.parts else list(draws.parts.values()))
+        bounds.append(draws.lines.with_columns(pl.Series("low", low), pl.Series("high", high), dataset=pl.lit(name)))
     return (
         table.join(pl.concat(bounds), on=[*by, "dataset"], how="left", nulls_equal=True)
         .with_columns(pl.when(pl.col("value").is_not_null()).then(pl.col("low", "high").fill_nan(None)))
@@ -86,14 +86,14 @@ def as_one_dataset(values: pl.DataFrame) -> pl.DataFrame:
 def with_average(table: pl.DataFrame, by: Sequence[str], datasets: int) -> pl.DataFrame:
     """`aggregate`'s table, and a row `AVERAGE` for every line that has a value in all of so many data sets."""
     table = table.with_columns(pl.col("value").fill_nan(None))
-    known = table.filter(pl.col("value").is_not_null())
-    means = known.group_by(*by, pl.lit(AVERAGE).alias("dataset")).agg(
+    values = table.filter(pl.col("value").is_not_null())
+    means = values.group_by(*by, pl.lit(AVERAGE).alias("dataset")).agg(
         pl.col(COUNTS).sum(), pl.col("value").mean(), (pl.len() == datasets).alias("_complete")
     )
     return pl.concat([table, means.filter("_complete").select(table.columns)])
 
 
-def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: int = DRAWS) -> Drawn:
+def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: int = DRAWS) -> Draws:
     """Draw the patients of every data set with replacement, as many as it has, and aggregate all lines again.
 
     The draws of a data set depend on nothing but its name and its patients: neither on the order of rows nor on what
@@ -105,7 +105,7 @@ def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: i
         weights = drawn_weights(name, len(groups[0][0]), draws)
         values[name] = np.concatenate([_means(some, groups) for some in weights])
         values[name][:, parts[name].patients < FEW] = np.nan
-    return Drawn(lines, values, parts)
+    return Draws(lines, values, parts)
 
 
 def influences(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, dict[str, Jackknife]]:
@@ -162,6 +162,7 @@ def drawn_weights(dataset: str, patients: int, draws: int) -> Iterator[Floats]:
     block = max(1, _BLOCK // patients)
     for start in range(0, draws, block):
         size = min(block, draws - start)
+        # The patients of each draw get numbers of their own, so that one bincount does all draws of the block.
         picked = random.integers(patients, size=(size, patients)) + patients * np.arange(size)[:, None]
         yield np.bincount(picked.ravel(), minlength=size * patients).reshape(size, patients).astype(float)
 
@@ -184,6 +185,8 @@ def _weighted(weights: Floats, sums: Floats) -> Floats:
     finite = np.isfinite(sums)
     if finite.all():
         return _product(weights, sums)
+    # Infinity times a weight of 0 would be NaN, so infinite sums are left out of the product and added where they
+    # count.
     above, below = (_product(weights, sums == extreme) > 0 for extreme in (np.inf, -np.inf))
     return _product(weights, np.where(finite, sums, 0)) + np.where(above, np.inf, 0) - np.where(below, np.inf, 0)
 

@@ -61,7 +61,7 @@ def each_target(kind: str, groups: ArrayLike, base: ArrayLike) -> dict[str, Floa
         ValueError: the shapes do not fit.
         IntraBenchError: somewhere a number of clicks is 0.
     """
-    values, baseline = _shaped(groups, base)
+    values, baseline = _arrays(groups, base)
     less, more = _halves(values)
     sample, spread = values.mean(axis=1), values.std(axis=1)
     found = {"base": baseline, "sample": sample}
@@ -94,7 +94,7 @@ def robustness(kind: str, groups: ArrayLike, base: ArrayLike) -> Robustness:
     each = each_target(kind, groups, base)
     if kind != "nof":
         return Robustness(**{name: float(values.mean()) for name, values in each.items()})
-    failed, _ = _shaped(groups, base)
+    failed, _ = _arrays(groups, base)
     sums = {name: float(values.sum()) for name, values in each.items()}
     return Robustness(**sums, spread=float(failed.sum(axis=0).std()))
 
@@ -118,7 +118,7 @@ def each_user_noise(ious: Sequence[ArrayLike]) -> dict[str, Floats]:
     return {"mean": mean, "spread": spread, "nsr": 100 * _noise(mean, spread)}
 
 
-def _shaped(groups: ArrayLike, base: ArrayLike) -> tuple[Floats, Floats]:
+def _arrays(groups: ArrayLike, base: ArrayLike) -> tuple[Floats, Floats]:
     values, baseline = (
         np.where(np.isfinite(one), one, np.nan) for one in (np.asarray(groups, float), np.asarray(base, float))
     )

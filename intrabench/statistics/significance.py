@@ -51,13 +51,15 @@ def signed_ranks(many: Sequence[ArrayLike]) -> list[tuple[float, float]]:
     found = [(0.0, 1.0)] * len(many)
     alike: dict[tuple[int, int], list[tuple[int, Floats]]] = {}
     for number, differences in enumerate(many):
-        given = np.asarray(differences, float)
-        given = given[given != 0]
-        if given.size:
-            batch = number // _BATCH if given.size > _EXACT else number
-            alike.setdefault((given.size, batch), []).append((number, given))
+        values = np.asarray(differences, float)
+        values = values[values != 0]
+        if values.size:
+            # SciPy decides by all rows of a call whether the test is exact, and how. What may be exact is therefore
+            # tested alone, so that no result depends on which others are asked for.
+            batch = number // _BATCH if values.size > _EXACT else number
+            alike.setdefault((values.size, batch), []).append((number, values))
     for members in alike.values():
-        rows = np.stack([given for _, given in members])
+        rows = np.stack([values for _, values in members])
         ranks = rankdata(np.abs(rows), axis=1)
         signed = ranks * np.sign(rows)
         correlations = signed.sum(axis=1) / ranks.sum(axis=1)
@@ -65,7 +67,7 @@ def signed_ranks(many: Sequence[ArrayLike]) -> list[tuple[float, float]]:
         p = np.array([_p(tuple(np.sort(signed[0])))]) if few else wilcoxon(rows, axis=1).pvalue
         for (number, _), *one in zip(members, correlations.tolist(), p.tolist(), strict=True):
             found[number] = (one[0], one[1])
-    return [(one, p if np.size(given) >= FEW else np.nan) for given, (one, p) in zip(many, found, strict=True)]
+    return [(one, p if np.size(values) >= FEW else np.nan) for values, (one, p) in zip(many, found, strict=True)]
 
 
 @lru_cache(maxsize=1000)

@@ -95,12 +95,12 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice", how: Aggregation | Non
     """
     column = metric(name).column
     found = rows.with_columns(label=PROTOCOL).partition_by("label", as_dict=True)
-    own = how is None or how.name == "protocol"
-    meanings = {label: _meaning(found[label,], column, own) for (label,) in sorted(found)}
+    by_protocol = how is None or how.name == "protocol"
+    meanings = {label: _meaning(found[label,], column, by_protocol) for (label,) in sorted(found)}
     first, *others = meanings or [""]
     for other in others:
         if meanings[other] != meanings[first]:
-            alike = how and own and len({_meaning(found[one,], column, False) for one in (first, other)}) == 1
+            alike = how and by_protocol and len({_meaning(found[one,], column, False) for one in (first, other)}) == 1
             raise IntraBenchError(
                 f"rows of {first} and {other} cannot be combined: {first} is {meanings[first]}, "
                 f"{other} is {meanings[other]}; choose the rows of one protocol"

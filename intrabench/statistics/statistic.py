@@ -64,9 +64,9 @@ def statistic_of(metric: str, aggregation_name: str, failed: str, empty: str, ro
     Raises:
         IntraBenchError: one of them is unknown.
     """
-    for option, word, known in (("failed", failed, ("worst", "all", "drop")), ("empty", empty, ("worst", "drop"))):
-        if word not in known:
-            raise IntraBenchError(f"--{option} {word} is unknown; give {', '.join(known[:-1])} or {known[-1]}")
+    for option, word, choices in (("failed", failed, ("worst", "all", "drop")), ("empty", empty, ("worst", "drop"))):
+        if word not in choices:
+            raise IntraBenchError(f"--{option} {word} is unknown; give {', '.join(choices[:-1])} or {choices[-1]}")
     summary(metric or "dice")
     how = MATCHED if aggregation_name == MATCHED.name else aggregation(aggregation_name)
     return Statistic(metric, round, how, FailurePolicy(failed, empty))  # type: ignore[arg-type]

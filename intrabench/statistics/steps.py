@@ -66,7 +66,7 @@ class Steps:
         last = np.searchsorted(self.session, np.arange(self.sessions.height)) + taken - 1
         return np.where(taken > 0, np.append(self.value, np.nan)[last], self.metric.worst)
 
-    def spent(self, against: str) -> Floats:
+    def effort_at_end(self, against: str) -> Floats:
         """(sessions) The effort of each session at its end."""
         found = np.zeros(self.sessions.height)
         found[self.session] = self.effort(against)  # efforts rise, and the last step is written last
@@ -81,8 +81,8 @@ class Steps:
 
     def scored(self, values: Floats) -> pl.DataFrame:
         """`sessions` with these values; sessions without a value keep none."""
-        given = pl.when(pl.col("value").is_not_null()).then(pl.Series(values))
-        return self.sessions.with_columns(value=given)
+        column = pl.when(pl.col("value").is_not_null()).then(pl.Series(values))
+        return self.sessions.with_columns(value=column)
 
 
 def steps(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> Steps:
@@ -95,8 +95,8 @@ def steps(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None =
     played = played.with_columns(machine_s=MACHINE.cum_sum().over("_row"))
     each = valued(played, name, policy).filter(pl.col("value").is_not_null() & pl.col("_counts"))
     session, value = each["_row"].to_numpy().astype(np.int64), each["value"].to_numpy()
-    known = each.select(pl.col(column).cast(pl.Float64).fill_null(0) for column in EFFORTS.values())
-    efforts = {against: _rising(known[column].to_numpy(), session) for against, column in EFFORTS.items()}
+    costs = each.select(pl.col(column).cast(pl.Float64).fill_null(0) for column in EFFORTS.values())
+    efforts = {against: _rising(costs[column].to_numpy(), session) for against, column in EFFORTS.items()}
     return Steps(chosen, sessions, session, value, efforts)
 
 

@@ -90,9 +90,9 @@ class SuperpixelScores:
         ):
             losses = {}
             for name, (column, inverse) in AVERAGED.items():
-                known = image.filter(pl.col(column).is_not_null())
-                values = 1 - known[column] if inverse else known[column]
-                points = list(zip(known["number"], values, strict=True))
+                curve = image.filter(pl.col(column).is_not_null())
+                values = 1 - curve[column] if inverse else curve[column]
+                points = list(zip(curve["number"], values, strict=True))
                 losses[name] = average_loss(points) if points else None
             failed = int(image["failed"].sum())
             found.append(
@@ -176,9 +176,9 @@ def _worst(rows: pl.DataFrame, metric: Metric) -> pl.DataFrame:
 
 def _method_and_number(model: str) -> tuple[str, int]:
     """The method that a model divides images with, as people call it, and the number of superpixels it is asked for."""
-    _, given = parse(model)
-    method, number = given.pop("method", "slic"), int(given.pop("segments", "5000"))
-    others = ", ".join(f"{name}={written(value)}" for name, value in given.items())
+    _, parameters = parse(model)
+    method, number = parameters.pop("method", "slic"), int(parameters.pop("segments", "5000"))
+    others = ", ".join(f"{name}={written(value)}" for name, value in parameters.items())
     return f"{method} ({others})" if others else method, number
 
 

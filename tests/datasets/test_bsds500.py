@@ -121,9 +121,9 @@ def test_the_worst_annotation_counts(tmp_path: Path, data: Path) -> None:
     assert rows["status"].unique().to_list() == ["ok"]
     assert rows["dice"].is_null().all()
     from intrabench.results.parts import read_rows
-    from intrabench.statistics.superpixels import measured
+    from intrabench.statistics.superpixels import superpixel_scores
 
-    images = measured(read_rows(tmp_path / "out")).images
+    images = superpixel_scores(read_rows(tmp_path / "out")).images
     for asked in (6, 24):
         here = rows.filter(pl.col("model").str.ends_with(f"={asked}"))
         (line,) = images.filter(pl.col("asked") == asked).iter_rows(named=True)

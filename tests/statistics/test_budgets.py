@@ -84,18 +84,18 @@ def test_differences_are_those_of_the_means_and_their_intervals_those_of_paired_
     budget = Budget("interactions", 2)
     found = played(made, budget)
     pair = tuple(found.places[budget][line].state for line in (0, 1))
-    ((value, low, high),) = gains(found.drawn, [(pair[0], pair[1])], "high")
+    ((value, low, high),) = gains(found.draws, [(pair[0], pair[1])], "high")
     apart = np.subtract(*values.values())
     half = stats.t(len(apart) - 1).ppf(0.975) * stats.sem(apart)
     assert (value, low, high) == pytest.approx([apart.mean(), apart.mean() - half, apart.mean() + half])
-    assert gains(found.drawn, [pair], "low")[0][0] == -value  # type: ignore[list-item]
-    assert gains(found.drawn, [(pair[0], pair[0])], "high")[0] == (0, 0, 0)
+    assert gains(found.draws, [pair], "low")[0][0] == -value  # type: ignore[list-item]
+    assert gains(found.draws, [(pair[0], pair[0])], "high")[0] == (0, 0, 0)
 
 
 def test_few_patients_have_no_interval_of_their_difference() -> None:
     made = pl.concat(curve([0.5 + int(m) / 10], model=f"m{m}", case=str(case)) for m in "01" for case in range(5))
     found = played(made, Budget("interactions", 2))
-    ((value, low, high),) = gains(found.drawn, [(1, 0)], "high")
+    ((value, low, high),) = gains(found.draws, [(1, 0)], "high")
     assert (round(value, 12), low, high) == (0.1, None, None)
 
 

@@ -31,7 +31,7 @@ from intrabench.engine.writer import ResultWriter
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
-from intrabench.people.annotating.log import FILE, Event, EventKind, Log, Timed, kept, write_actions
+from intrabench.people.annotating.log import FILE, Event, EventKind, Log, TimedAction, kept, write_actions
 from intrabench.people.annotating.shared_image import PersonSession, SharedImage
 from intrabench.people.annotating.tasks import Task, Tasks
 from intrabench.play.gestures import Gesture, check_time, turn_of
@@ -76,8 +76,10 @@ class Annotation:
     Every change comes with an id that its caller made up, so that a message that arrives twice changes nothing twice.
     """
 
-    def __init__(self, given: Mapping[str, Any], folder: Path, reporter: Reporter = SILENT, images: int = 2) -> None:
-        """given: the options of a run by name, with one model; without prompters. folder: of the results.
+    def __init__(
+        self, arguments: Mapping[str, Any], folder: Path, reporter: Reporter = SILENT, images: int = 2
+    ) -> None:
+        """arguments: the options of a run by name, with one model; without prompters. folder: of the results.
 
         Cases that are not there yet are downloaded and converted. images: cases that stay opened.
 
@@ -87,7 +89,7 @@ class Annotation:
         self.folder, self._reporter, self._images = folder, reporter, images
         self._lock, self._scorer = RLock(), Scorer()
         self._opened = dict[ImageTask, SharedImage]()  # that of the last use last
-        options, self._job = _run_of(given)
+        options, self._job = _run_of(arguments)
         with ExitStack() as stack:
             for runner in self._job.runners:
                 stack.callback(runner.close)
@@ -186,7 +188,9 @@ class Annotation:
                 session = self._session(spec, code, self._log.events(spec.key))
                 session.check(turn)
                 text = json.dumps(turn.to_json(), separators=(",", ":"))
-                timed = tuple(map(Timed.of, gestures))
+                timed = tuple(map(TimedAction.of, gestures))
+                # The log comes first: if this process ends while the model answers, the turn is played again from
+                # there.
                 self._log.add(rater, code, Event(id, spec.key, "turn", text, None, timed))
                 with self._whole(spec, code):
                     session.give(turn)
@@ -283,7 +287,7 @@ class Annotation:
 
     def _add(self, spec: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
         check_time(seconds, at)
-        timed = Timed(kind, None, float(seconds), float(at))
+        timed = TimedAction(kind, None, float(seconds), float(at))
         self._log.add(_rater(spec), code, Event(id, spec.key, kind, None, None, (timed,)))
 
     def _open(self, image_task: ImageTask) -> SharedImage:
@@ -337,6 +341,7 @@ class Annotation:
         session.finish()
         part = self._opened[self._tasks.image_task(code)].part(spec)
         last = part.rows[-1]
+        # The rows are there already if the last process ended after it wrote them and before the log said so.
         rows = read_rows(self.folder, ["session", "round", "prompts_hash"], metrics=False)
         same = pl.col("session") == spec.key, pl.col("round") == last["round"]
         if rows.filter(*same, prompts_hash=last["prompts_hash"]).is_empty():
@@ -352,12 +357,12 @@ class Annotation:
         self._opened.clear()
 
 
-def _run_of(given: Mapping[str, Any]) -> tuple[Options, Job]:
+def _run_of(arguments: Mapping[str, Any]) -> tuple[Options, Job]:
     """The options and the objects of a run in which people prompt one model."""
-    if given.get("prompter") or given.get("refine") or given.get("hand"):
+    if arguments.get("prompter") or arguments.get("refine") or arguments.get("hand"):
         raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
-    rounds = ROUNDS if given.get("rounds") is None else given["rounds"]
-    options = replace(chosen({**given, "rounds": rounds, "save_masks": True}), prompter=("human",))
+    rounds = ROUNDS if arguments.get("rounds") is None else arguments["rounds"]
+    options = replace(chosen({**arguments, "rounds": rounds, "save_masks": True}), prompter=("human",))
     job = make_run(options)
     wrong = ""
     if len(job.runners) != 1:

@@ -50,7 +50,7 @@ CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) ST
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedAction:
     """An action as it was measured. label: None if it makes no prompt. seconds, at: as of a `Gesture`."""
 
     kind: str
@@ -59,7 +59,7 @@ class Timed:
     at: float
 
     @classmethod
-    def of(cls, gesture: Gesture) -> Timed:
+    def of(cls, gesture: Gesture) -> TimedAction:
         """Without the place, which is in the turn."""
         return cls(gesture.kind, gesture.label, float(gesture.seconds), float(gesture.at))
 
@@ -73,7 +73,7 @@ class Event:
     kind: EventKind
     given: str | None
     model_s: float | None
-    actions: tuple[Timed, ...]
+    actions: tuple[TimedAction, ...]
 
     @property
     def turn(self) -> Turn:
@@ -160,9 +160,9 @@ class Log:
                 (session,),
             ),
         )
-        actions: dict[int, list[Timed]] = {}
+        actions: dict[int, list[TimedAction]] = {}
         for number, *action in rows:
-            actions.setdefault(number, []).append(Timed(*action))
+            actions.setdefault(number, []).append(TimedAction(*action))
         return [Event(*rest, tuple(actions.get(number, ()))) for number, *rest in found]  # type: ignore[call-arg]
 
     def measured(self, id: str, model_s: float) -> None:
@@ -204,6 +204,7 @@ class Log:
                     yield self._base
                     self._base.execute("COMMIT")
                 except BaseException:
+                    # After some errors, such as a full disk, SQLite has taken the transaction back itself.
                     if self._base.in_transaction:
                         self._base.execute("ROLLBACK")
                     raise

@@ -74,14 +74,14 @@ def tokens_of(folder: Path, raters: list[str]) -> dict[str, str]:
     """
     path = folder / "people" / "raters.json"
     try:
-        known = read_tokens(path)
+        tokens = read_tokens(path)
     except FileNotFoundError:
-        known = {}
-    missing = {rater: new_token() for rater in raters if rater not in known}
+        tokens = {}
+    missing = {rater: new_token() for rater in raters if rater not in tokens}
     if missing:
         with writing(path):
-            write_json(path, {**known, **missing}, private=True)
-    return {rater: {**known, **missing}[rater] for rater in raters}
+            write_json(path, {**tokens, **missing}, private=True)
+    return {rater: {**tokens, **missing}[rater] for rater in raters}
 
 
 class _Scans:
@@ -167,12 +167,12 @@ class _Server:
 
     async def task(self, request: Request) -> Response:
         code, who = request.path_params["code"], request.state.who
-        return await self._shown(code, lambda: self._annotation.view(code, who))
+        return await self._answer(code, lambda: self._annotation.view(code, who))
 
     async def turn(self, request: Request) -> Response:
         sent, who = await posted(PostedTurn, request), request.state.who
         gestures = [Gesture.from_json(each) for each in sent.gestures]
-        return await self._shown(sent.code, lambda: self._annotation.give(sent.code, who, sent.id, gestures))
+        return await self._answer(sent.code, lambda: self._annotation.give(sent.code, who, sent.id, gestures))
 
     async def undo(self, request: Request) -> Response:
         return await self._changed(request, self._annotation.undo)
@@ -182,14 +182,14 @@ class _Server:
 
     async def _changed(self, request: Request, change: Callable[..., View]) -> Response:
         sent, who = await posted(Change, request), request.state.who
-        return await self._shown(sent.code, lambda: change(sent.code, who, sent.id, sent.seconds, sent.at))
+        return await self._answer(sent.code, lambda: change(sent.code, who, sent.id, sent.seconds, sent.at))
 
-    async def _shown(self, code: str, view: Callable[[], View]) -> Response:
+    async def _answer(self, code: str, view: Callable[[], View]) -> Response:
         """Where a session stands."""
-        return await answered(lambda: _shown(code, view(), self._annotation.reference(code) if self._outline else None))
+        return await answered(lambda: _state(code, view(), self._annotation.reference(code) if self._outline else None))
 
 
-def _shown(code: str, view: View, reference: Mask | None) -> dict[str, Any]:
+def _state(code: str, view: View, reference: Mask | None) -> dict[str, Any]:
     """Where a session stands."""
     drawn: dict[str, list[Any]] = {"points": [], "boxes": [], "strokes": []}
     for turn in view.turns:

@@ -21,7 +21,7 @@ import polars as pl
 from intrabench.effort import kinds
 from intrabench.mask import Floats
 from intrabench.people.places import depth_mm, edges
-from intrabench.people.playback import Played
+from intrabench.people.playback import StoredSession
 from intrabench.prompts import Prompts
 from intrabench.statistics.clustered import clustered, proportion_interval
 from intrabench.statistics.resample import FEW
@@ -111,6 +111,8 @@ def _mean(sums: Floats) -> Floats:
 
 def _both(sums: Floats) -> Floats:
     """(..., 5) sums to (..., 2): `each` and `once`, by least squares without negative numbers."""
+    # A turn of n actions takes n * each + once seconds. These are the normal equations with weights 1 / n, for the
+    # variance of a turn grows with n; where one of the two would be negative, it is 0 and the other is fitted alone.
     n, turns, inverse, total, per = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         determinant = n * inverse - turns**2
@@ -138,16 +140,16 @@ class Hits:
     beside: int = 0
 
 
-def hits(sessions: Iterable[Played]) -> Hits:
+def hits(sessions: Iterable[StoredSession]) -> Hits:
     """Look at every turn; its `rater` is in the rows."""
     found = Hits()
     for played in sessions:
-        given = [turn.prompts for turns in played.rounds.values() for turn in turns]
-        drawn = [box for prompts in given for box in edges(played.target, prompts)]
-        boxes = sum(len(prompts.drawn_boxes2d) + (prompts.box3d is not None) for prompts in given)
+        prompts = [turn.prompts for turns in played.rounds.values() for turn in turns]
+        drawn = [box for one in prompts for box in edges(played.target, one)]
+        boxes = sum(len(one.drawn_boxes2d) + (one.box3d is not None) for one in prompts)
         found.rater.append(str(played.row["rater"]))
         found.edges.append(np.vstack([np.zeros((0, 3)), *drawn]))
-        found.clicks.append(np.vstack([np.zeros((0, 2)), *(_clicks(played, prompts) for prompts in given)]))
+        found.clicks.append(np.vstack([np.zeros((0, 2)), *(_clicks(played, one) for one in prompts)]))
         found.beside += boxes - len(drawn)
     return found
 
@@ -164,7 +166,7 @@ def fit_hand(found: Hits) -> dict[str, Estimate]:
     return {"jitter_mm": jitter, "miss_rate": _misses(found, SLIP * np.nan_to_num(jitter.value)), "box_slack": slack}
 
 
-def _clicks(played: Played, prompts: Prompts) -> Floats:
+def _clicks(played: StoredSession, prompts: Prompts) -> Floats:
     points = prompts.clicked_points
     points = points[~played.target.ignore.contains(points[:, :3])]
     return np.column_stack([depth_mm(played.target.mask, points[:, :3], played.target.spacing_mm), points[:, 3]])
@@ -180,6 +182,7 @@ def _sums(edges: Floats) -> Floats:
 
 def _slack_and_jitter(sums: Floats) -> Floats:
     """(..., 5) sums to (..., 2): the slope through the origin, and the scatter about it without that of rounding."""
+    # Edges lie between voxels, which adds the variance of rounding, spacing² / 12 each, to that of the hand.
     product, squares, scatter, count, rounding = np.moveaxis(sums, -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         slack = np.maximum(product / squares, 0)

@@ -208,10 +208,10 @@ async function loadJob(id, trouble) {
 // What was answered and is not yet accepted, in order, and what else outlasts a closed tab. Read anew before each change, since another
 // tab may have changed it; what is sent twice has the same id. In a bundle nothing is sent and all is kept.
 class Outbox {
-  constructor(key, told) {
-    Object.assign(this, { key, told, failing: null, busy: false, memory: null, awake: () => {} });
+  constructor(key, listener) {
+    Object.assign(this, { key, listener, failing: null, busy: false, memory: null, awake: () => {} });
     window.addEventListener("online", () => this.awake());
-    window.addEventListener("storage", (event) => event.key === key && told({}));
+    window.addEventListener("storage", (event) => event.key === key && listener({}));
   }
 
   read() {
@@ -236,7 +236,7 @@ class Outbox {
       kept.queue.push({ id: body.id ?? uuid(), name, body });
       edit(kept);
     });
-    this.told({});
+    this.listener({});
     this.flush();
   }
 
@@ -280,21 +280,21 @@ class Outbox {
         const reply = await ask(first.name, { body: first.body });
         drop();
         (this.failing = null), (pause = 1000);
-        this.told({ accepted: first, done: reply.done });
+        this.listener({ accepted: first, done: reply.done });
       } catch (error) {
         if (error.status === 409 || error.status === 422) {
           drop();
-          this.told({ refused: first, error });
+          this.listener({ refused: first, error });
           continue;
         }
         this.failing = error;
-        this.told({});
+        this.listener({});
         await Promise.race([wait(pause), new Promise((awake) => (this.awake = awake))]);
         pause = Math.min(2 * pause, 10000);
       }
     }
     this.busy = false;
-    this.told({});
+    this.listener({});
   }
 }
 

@@ -229,7 +229,7 @@ class View {
     Object.assign(this, { mode: "outline", opacity: { outline: 1, fill: 0.4 }, prompts: true, cross: true, asked: 0, frame: 0 });
     this.panes = [...section.querySelectorAll("figure")].map((figure, axis) => new Pane(figure, axis));
     this.tools = section.querySelector("form").elements;
-    const does = Object.fromEntries(["move", "turn", "enlarge", "pan", "drag"].map((name) => [name, (...given) => this.volume && this[name](...given)]));
+    const does = Object.fromEntries(["move", "turn", "enlarge", "pan", "drag"].map((name) => [name, (...args) => this.volume && this[name](...args)]));
     for (const pane of this.panes) pane.listen(does);
     this.listen();
     this.setMode(this.mode);

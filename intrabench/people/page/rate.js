@@ -151,7 +151,7 @@
     Object.assign(now, { seen: new Set(draft.seen), shown: new Set(draft.shown), views: draft.views ?? 0, active: 1000 * (draft.seconds ?? 0), paused: 1000 * (draft.paused_seconds ?? 0) });
   }
 
-  function given() {
+  function currentAnswer() {
     tick();
     const data = new FormData(form), when = (name) => (asks(name) ? data.get(name) : null);
     return {
@@ -163,7 +163,7 @@
   // Outlasts a closed tab, so that work on a mask is not begun anew.
   function keep() {
     if (!now || now.teaching || now.since === null) return;
-    const draft = { ...given(), shown: [...now.shown] };
+    const draft = { ...currentAnswer(), shown: [...now.shown] };
     outbox.change((kept) => (kept.drafts[key(now)] = draft));
   }
 
@@ -180,7 +180,7 @@
     if (!now) return;
     const began = performance.now(), step = now;
     if (now.teaching) return taught(began);
-    const answer = given(), wanting = skip ? "" : lacking(answer);
+    const answer = currentAnswer(), wanting = skip ? "" : lacking(answer);
     if (wanting) return say(wanting);
     if (skip) Object.assign(answer, { score: null, clinical: null, pair: null, errors: [] });
     if (now.training) return teach(answer);
@@ -232,7 +232,7 @@
     open(step).then(() => say("Your last answer is taken back. Send it again.")).catch(fail);
   }
 
-  function told({ accepted, done, refused, error }) {
+  function onChange({ accepted, done, refused, error }) {
     if (done) study.done = done;
     else if (accepted?.name === "answers") study.done = [...study.done, accepted.body.place];
     status();
@@ -322,7 +322,7 @@
     if (!window.BUNDLE && !token) return note("The rating cannot start", ["This page needs the whole link that the server printed when it was started."], null);
     const busy = (error) => error && note("One moment", [passing(error) ? "The server does not answer. Trying again." : error.message], null);
     const got = await patiently("study", {}, busy);
-    outbox = new Outbox(`intrabench rate: ${got.rater}: ${got.id}`, told);
+    outbox = new Outbox(`intrabench rate: ${got.rater}: ${got.id}`, onChange);
     study = { ...got, done: got.done ?? [] };
     stock = new Stock(study.cases, trouble);
     build();

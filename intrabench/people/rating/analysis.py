@@ -187,11 +187,11 @@ class Analysis:
         masks = self.masks().filter(pl.col("kind") == "answer")
         lines = []
         for measure in MEASURES:
-            known = masks.filter(pl.col(measure).is_not_null())
-            varied = known.height > 2 and known["value"].n_unique() > 1 and known[measure].n_unique() > 1
-            rho = float(spearmanr(known["value"], known[measure]).statistic) if varied else None
-            if known.height:
-                lines.append({"metric": measure, "spearman": rho, "masks": known.height})
+            scores = masks.filter(pl.col(measure).is_not_null())
+            varied = scores.height > 2 and scores["value"].n_unique() > 1 and scores[measure].n_unique() > 1
+            rho = float(spearmanr(scores["value"], scores[measure]).statistic) if varied else None
+            if scores.height:
+                lines.append({"metric": measure, "spearman": rho, "masks": scores.height})
         schema = {"metric": pl.String, "spearman": pl.Float64, "masks": pl.Int64}
         return pl.DataFrame(lines, schema=schema)
 
@@ -229,9 +229,9 @@ class Analysis:
         asked = self.answers.filter(~pl.col("again"), pl.col("pair").is_not_null())
         names = sorted({*asked["name"], *asked["name_b"]})
         wins = np.zeros((len(names), len(names)))
-        for a, b, said in asked.select("name", "name_b", "pair").iter_rows():
+        for a, b, answer in asked.select("name", "name_b", "pair").iter_rows():
             one, other = names.index(a), names.index(b)
-            share = {"a": 1.0, "tie": 0.5, "b": 0.0}[said]
+            share = {"a": 1.0, "tie": 0.5, "b": 0.0}[answer]
             wins[one, other] += share
             wins[other, one] += 1 - share
         strengths = bradley_terry(wins)

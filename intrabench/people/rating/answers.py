@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS trained (rater TEXT PRIMARY KEY, at TEXT NOT NULL);
 """
 
 
-class Taken(IntraBenchError):
+class AlreadyAnswered(IntraBenchError):
     """Somebody, perhaps another tab, has answered already, or there is nothing to take back."""
 
 
@@ -70,21 +70,21 @@ class Answers:
         """Store an answer; one that is there already by its id is stored once.
 
         Raises:
-            Taken: this place of the rater has another answer.
+            AlreadyAnswered: this place of the rater has another answer.
             OSError: it cannot be stored, such as on a full disk.
         """
         values = {**vars(answer), "errors": json.dumps(answer.errors), "guideline": guideline.VERSION, "at": _now()}
         with self._lock:
-            known = self._one("SELECT rater, place, job FROM answers WHERE id = ?", answer.id)
-            if known is not None:
-                if known != (answer.rater, answer.place, answer.job):
-                    raise Taken("this answer was given for another mask")
+            row = self._one("SELECT rater, place, job FROM answers WHERE id = ?", answer.id)
+            if row is not None:
+                if row != (answer.rater, answer.place, answer.job):
+                    raise AlreadyAnswered("this answer was given for another mask")
                 return
             try:
                 marks = ", ".join("?" * len(values))
                 self._run(f"INSERT INTO answers ({', '.join(values)}) VALUES ({marks})", *values.values())
             except sqlite3.IntegrityError as error:
-                raise Taken("this mask has been answered already, perhaps in another tab") from error
+                raise AlreadyAnswered("this mask has been answered already, perhaps in another tab") from error
 
     def undo(self, rater: str, place: int, id: str) -> None:
         """Take back the newest answer of a rater, if it is of this place and no undo came before it.
@@ -92,7 +92,7 @@ class Answers:
         id: of the undo; the same one again changes nothing.
 
         Raises:
-            Taken: that is not possible.
+            AlreadyAnswered: that is not possible.
         """
         with self._lock:
             if self._one("SELECT 1 FROM answers WHERE undone = ?", id) is not None:
@@ -101,7 +101,7 @@ class Answers:
                 "SELECT number, place, undone FROM answers WHERE rater = ? ORDER BY number DESC LIMIT 1", rater
             )
             if newest is None or newest[1] != place or newest[2] is not None:
-                raise Taken("only the last answer can be taken back, and only once")
+                raise AlreadyAnswered("only the last answer can be taken back, and only once")
             self._run("UPDATE answers SET undone = ? WHERE number = ?", id, newest[0])
 
     def done(self, rater: str) -> list[int]:

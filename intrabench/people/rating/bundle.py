@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import new_folder
 from intrabench.files.documents import read_json
 from intrabench.people.images import page
-from intrabench.people.rating.answers import Answers, Taken
+from intrabench.people.rating.answers import AlreadyAnswered, Answers
 from intrabench.people.rating.secret import signature
 from intrabench.people.rating.server import PostedAnswer, answer_of
 from intrabench.people.rating.study import OPEN, Study
@@ -37,20 +37,20 @@ def write_bundle(study: Study, rater: str, folder: Path) -> None:
         (part / "data").mkdir()
         (part / "index.html").write_text(page("rate", bundle=True), encoding="utf-8")
         begun = {"done": [], "trained": False, "secret": study.secret.of_answers(rater)}
-        _put(part, "study", {**study.about(rater), **begun})
+        _write_script(part, "study", {**study.about(rater), **begun})
         for job in (*study.training(rater), *study.order(rater)):
             shown = study.job(job)
-            _put(part, f"job-{job}", shown)
+            _write_script(part, f"job-{job}", shown)
             case = shown["case"]
             for slab in sorted(study.image_folder(case).glob("*.gz")):
                 if not (part / "data" / f"image-{case}-{slab.stem}.js").exists():
-                    _put(part, f"image-{case}-{slab.stem}", base64.b64encode(slab.read_bytes()).decode())
+                    _write_script(part, f"image-{case}-{slab.stem}", base64.b64encode(slab.read_bytes()).decode())
         written = (part / "index.html").stat().st_mtime
         for path in (*part.rglob("*"), part):  # so that no time says anything
             os.utime(path, (written, written))
 
 
-def _put(part: Path, name: str, content: Any) -> None:
+def _write_script(part: Path, name: str, content: Any) -> None:
     """Data as a script, because pages from a disk may load nothing else."""
     text = json.dumps(content).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     (part / "data" / f"{name}.js").write_text(f"bundled({json.dumps(name)}, {text});\n", encoding="utf-8")
@@ -62,17 +62,17 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
     Raises:
         IntraBenchError: the file is no such file, of another study, or not signed by the bundle of its rater.
     """
-    rater, given = _signed(study, file)
+    rater, entries = _signed(study, file)
     answers, problems, stored = Answers(study.answers_file), [], 0
     try:
-        for number, one in enumerate(given, start=1):
+        for number, one in enumerate(entries, start=1):
             try:
                 answers.add(answer_of(study, rater, PostedAnswer.model_validate(one)))
                 stored += 1
             except ValidationError as error:
                 field = ".".join(map(str, error.errors()[0]["loc"]))
                 problems.append(f"answer {number}: {field or 'it'} is not as expected")
-            except (Refused, Taken) as error:
+            except (Refused, AlreadyAnswered) as error:
                 problems.append(f"answer {number}: {error}")
             except OSError as error:
                 raise IntraBenchError(f"{error}; {several(stored, 'answer')} stored, import the file again") from error
@@ -96,8 +96,8 @@ def _signed(study: Study, file: Path) -> tuple[str, list[Any]]:
         raise IntraBenchError(f"{file} is of {rater!r}, who is not in this study")
     if study.format == OPEN:  # bundles of that time had no secret
         return rater, answers
-    own = signature(study.secret.of_answers(rater), answers)
-    if not hmac.compare_digest(own.encode(), content.get("signature", "").encode()):
+    expected = signature(study.secret.of_answers(rater), answers)
+    if not hmac.compare_digest(expected.encode(), content.get("signature", "").encode()):
         raise IntraBenchError(
             f"{file} was not saved by the bundle of {rater!r}, or changed since; ask {rater!r} to save it again"
         )

@@ -72,21 +72,21 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class _Rated:
-    """A mask of a study, or a pair: what raters get, `shown`, and what they do not, `key`."""
+class _Item:
+    """A mask of a study, or a pair: what raters get, `content`, and what they do not, `key`."""
 
     name: str
     case: str
-    shown: dict[str, Any]
+    content: dict[str, Any]
     key: dict[str, Any]
 
 
 @dataclass
-class _Made:
+class _Items:
     """What is rated, by input, models' masks before anchors; and what raters begin with."""
 
-    rated: dict[int, list[_Rated]] = field(default_factory=dict)
-    training: list[_Rated] = field(default_factory=list)
+    by_input: dict[int, list[_Item]] = field(default_factory=dict)
+    training: list[_Item] = field(default_factory=list)
 
 
 def design(results: Path, folder: Path, plan: Plan) -> tuple[Study, list[str]]:
@@ -101,7 +101,7 @@ def design(results: Path, folder: Path, plan: Plan) -> tuple[Study, list[str]]:
     found, notes = inputs_of(results, plan.round)
     rng = stream("rating inputs", plan.seed)
     inputs = sampled_inputs(found, plan.inputs, rng)
-    training = sampled_inputs(_unrated(found, inputs), plan.training, rng)
+    training = sampled_inputs(_training_inputs(found, inputs), plan.training, rng)
     if len(inputs) < plan.inputs:
         notes.append(f"there are only {several(len(inputs), 'input')}, not {plan.inputs}")
     if "pair" in plan.questions and len(inputs[0].rows) < 2:
@@ -109,51 +109,51 @@ def design(results: Path, folder: Path, plan: Plan) -> tuple[Study, list[str]]:
     with new_study(folder) as study:
         pairs = "pair" in plan.questions
         if pairs:
-            training, anchored = [], set[int]()
+            training, anchors = [], set[int]()
         else:
-            anchored = _anchored(inputs, training, plan.anchors, study.secret.chance("anchors"))
-            if len(anchored) < round(plan.anchors * len(inputs)):
+            anchors = _anchors(inputs, training, plan.anchors, study.secret.chance("anchors"))
+            if len(anchors) < round(plan.anchors * len(inputs)):
                 notes.append(
-                    f"only {several(len(anchored), 'input')} with anchors: a reference that raters see in the training "
+                    f"only {several(len(anchors), 'input')} with anchors: a reference that raters see in the training "
                     "or under other prompts would be recognised"
                 )
-        made = _made(results, study, inputs, training, anchored, pairs)
+        items = _items(results, study, inputs, training, anchors, pairs)
         study.write(
             {
                 "title": plan.title,
                 "guideline": guideline.VERSION,
                 "questions": list(plan.questions),
                 "seed": plan.seed,
-                "training": {rater: _write(study, rater, made.training) for rater in plan.raters},
-                "orders": _orders(study, made, plan),
+                "training": {rater: _write(study, rater, items.training) for rater in plan.raters},
+                "orders": _orders(study, items, plan),
             }
         )
     return Study.open(folder), notes
 
 
-def _unrated(found: Sequence[Input], inputs: Sequence[Input]) -> Sequence[Input]:
+def _training_inputs(found: Sequence[Input], inputs: Sequence[Input]) -> Sequence[Input]:
     """The inputs for the training: those whose reference is not rated before all others."""
-    rated, taken = {_target(one) for one in inputs}, {id(one) for one in inputs}
-    others = [one for one in found if id(one) not in taken]
-    return [one for one in others if _target(one) not in rated] or others or inputs
+    targets, ids = {_target(one) for one in inputs}, {id(one) for one in inputs}
+    others = [one for one in found if id(one) not in ids]
+    return [one for one in others if _target(one) not in targets] or others or inputs
 
 
-def _anchored(inputs: Sequence[Input], training: Sequence[Input], share: float, rng: np.random.Generator) -> set[int]:
+def _anchors(inputs: Sequence[Input], training: Sequence[Input], share: float, rng: np.random.Generator) -> set[int]:
     """The places of the inputs with anchors. No reference is shown twice, since the same voxels would betray it."""
-    shown, found = {_target(one) for one in training}, set[int]()
+    targets, found = {_target(one) for one in training}, set[int]()
     for place in rng.permutation(len(inputs)).tolist():
-        if len(found) < round(share * len(inputs)) and _target(inputs[place]) not in shown:
-            shown.add(_target(inputs[place]))
+        if len(found) < round(share * len(inputs)) and _target(inputs[place]) not in targets:
+            targets.add(_target(inputs[place]))
             found.add(place)
     return found
 
 
-def _orders(study: NewStudy, made: _Made, plan: Plan) -> dict[str, list[str]]:
+def _orders(study: NewStudy, items: _Items, plan: Plan) -> dict[str, list[str]]:
     each = plan.each or len(plan.raters)
-    shares = shared_out(len(made.rated), len(plan.raters), each, stream("rating", plan.seed))
+    shares = shared_out(len(items.by_input), len(plan.raters), each, stream("rating", plan.seed))
     orders = {}
     for number, rater in enumerate(plan.raters):
-        mine = [one for place, who in enumerate(shares) if number in who for one in made.rated[place]]
+        mine = [one for place, who in enumerate(shares) if number in who for one in items.by_input[place]]
         repeats = round(plan.repeats * sum(one.key["kind"] not in ("truth", "damaged") for one in mine))
         named = {one.name: one for one in mine}
         order = arranged({one.name: one.case for one in mine}, repeats, study.secret.chance("order", rater))
@@ -161,38 +161,38 @@ def _orders(study: NewStudy, made: _Made, plan: Plan) -> dict[str, list[str]]:
     return orders
 
 
-def _write(study: NewStudy, rater: str, order: Sequence[_Rated]) -> list[str]:
+def _write(study: NewStudy, rater: str, order: Sequence[_Item]) -> list[str]:
     """Write the jobs of a rater and return their ids."""
     looks, ids = Counter[str](), []
     for one in order:
-        ids.append(study.write_job(rater, one.name, looks[one.name], one.shown, one.key))
+        ids.append(study.write_job(rater, one.name, looks[one.name], one.content, one.key))
         looks[one.name] += 1
     return ids
 
 
-def _made(
-    results: Path, study: NewStudy, inputs: Sequence[Input], training: Sequence[Input], anchored: set[int], pairs: bool
-) -> _Made:
+def _items(
+    results: Path, study: NewStudy, inputs: Sequence[Input], training: Sequence[Input], anchors: set[int], pairs: bool
+) -> _Items:
     """What is rated of all inputs, case by case, and the images of the cases, which are written."""
     wanted = [(one, place, False) for place, one in enumerate(inputs)]
     wanted += [(one, place, True) for place, one in enumerate(training)]
     wanted.sort(key=lambda each: _case(each[0]))
-    made, chance = _Made(), study.secret.chance
+    items, chance = _Items(), study.secret.chance
     for number, (_, group) in enumerate(groupby(wanted, key=lambda each: _case(each[0])), start=1):
         here, code = list(group), f"c{number}"
         stored = cases.open_case(dataset_of(results, here[0][0].first), here[0][0].first["case"])
         study.write_case(code, Slabs(stored.volume))
         for one, place, trains in here:
             target = stored.targets([one.first["target"]])[0]
-            shown = _Shown(code, target, _marks(results, one, stored.volume), _about(one))
+            view = _View(code, target, _marks(results, one, stored.volume), _about(one))
             if trains:
-                made.training.append(shown.training(f"t{place}", len(made.training), chance("training", place)))
+                items.training.append(view.training(f"t{place}", len(items.training), chance("training", place)))
                 continue
-            drawn = _answers(results, one, pairs, chance("pair", place))
-            if place in anchored:
-                drawn += [shown.truth(), shown.damaged(chance("damage", place))]
-            made.rated[place] = shown.rated(f"m{place}", drawn, chance("see", place))
-    return made
+            masks = _answers(results, one, pairs, chance("pair", place))
+            if place in anchors:
+                masks += [view.truth(), view.damaged(chance("damage", place))]
+            items.by_input[place] = view.items(f"m{place}", masks, chance("see", place))
+    return items
 
 
 def _case(one: Input) -> tuple[str, str]:
@@ -220,26 +220,26 @@ def _marks(results: Path, one: Input, volume: Volume) -> dict[str, Any]:
     return found
 
 
-_Drawn = tuple[Sequence[Mask], dict[str, Any]]
+_Masks = tuple[Sequence[Mask], dict[str, Any]]
 """A mask, or the two of a pair, and its key."""
 
 
-def _answers(results: Path, one: Input, pairs: bool, rng: np.random.Generator) -> list[_Drawn]:
+def _answers(results: Path, one: Input, pairs: bool, rng: np.random.Generator) -> list[_Masks]:
     masks = []
     for row in one.rows:
         kept = read_masks(results, row["session"])
         masks.append(kept[min(row["round"], len(kept) - 1)] if kept else Mask.empty())
-    keys = [{name: _finite(row[name]) for name in _KEPT if name in row} | {"kind": "answer"} for row in one.rows]
+    keys = [{name: _finite(row[name]) for name in _KEY if name in row} | {"kind": "answer"} for row in one.rows]
     if not pairs:
         return [([mask], key) for mask, key in zip(masks, keys, strict=True)]
-    found = list[_Drawn]()
+    found = list[_Masks]()
     for pair in combinations(range(len(masks)), 2):
         a, b = rng.permutation(pair).tolist()  # which one is A is by chance, of the input and not of the rater
         found.append(([masks[a], masks[b]], {**keys[a], "kind": "pair", "b": keys[b]}))
     return found
 
 
-_KEPT = (
+_KEY = (
     *(
         "session",
         "round",
@@ -259,7 +259,7 @@ _KEPT = (
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _View:
     """A target as raters see it."""
 
     case: str
@@ -267,7 +267,7 @@ class _Shown:
     marks: dict[str, Any]
     about: dict[str, Any]
 
-    def rated(self, name: str, drawn: Sequence[_Drawn], rng: np.random.Generator, **more: Any) -> list[_Rated]:
+    def items(self, name: str, drawn: Sequence[_Masks], rng: np.random.Generator, **more: Any) -> list[_Item]:
         """What raters get of the masks of an input: but for their voxels all the same, of the same size, too."""
         see = self._see([mask for masks, _ in drawn for mask in masks], rng)
         every = [
@@ -281,10 +281,10 @@ class _Shown:
             }
             for masks, _ in drawn
         ]
-        sizes = [len(json.dumps(shown)) for shown in every]
+        sizes = [len(json.dumps(content)) for content in every]
         return [
-            _Rated(f"{name}-{n}", self.case, {**shown, "pad": " " * (max(sizes) - size)}, {**key, "code": self.case})
-            for n, (shown, size, (_, key)) in enumerate(zip(every, sizes, drawn, strict=True))
+            _Item(f"{name}-{n}", self.case, {**content, "pad": " " * (max(sizes) - size)}, {**key, "code": self.case})
+            for n, (content, size, (_, key)) in enumerate(zip(every, sizes, drawn, strict=True))
         ]
 
     def _see(self, masks: Sequence[Mask], rng: np.random.Generator) -> list[int]:
@@ -299,28 +299,28 @@ class _Shown:
         before, after = rng.integers(1, most, size=2, endpoint=True).tolist()
         return [max(0, first - before), min(self.target.shape[0], last + after)]
 
-    def truth(self) -> _Drawn:
+    def truth(self) -> _Masks:
         return [self.target.mask], {**self.about, "kind": "truth", "name": "truth", "dice": 1.0}
 
-    def damaged(self, rng: np.random.Generator, dice: float | None = None) -> _Drawn:
+    def damaged(self, rng: np.random.Generator, dice: float | None = None) -> _Masks:
         kind, severity = str(rng.choice(KINDS)), dice or float(rng.choice(SEVERITIES))
         mask = damaged(self.target, kind, dice or about(severity, rng), rng)
         key = {**self.about, "kind": "damaged", "name": f"damaged to {severity}", "damage": kind, "severity": severity}
         return [mask], {**key, "dice": _dice(self.target.mask, mask)}
 
-    def training(self, name: str, number: int, rng: np.random.Generator) -> _Rated:
+    def training(self, name: str, number: int, rng: np.random.Generator) -> _Item:
         """In turn the truth and each severity, with what they are."""
         severity = (1.0, *SEVERITIES)[number % 4]
         masks, key = self.truth() if severity == 1 else self.damaged(rng, severity)
         low, high = guideline.band(key["dice"])
-        what = "the reference itself" if severity == 1 else f"the reference, {_SAID[key['damage']]}"
+        what = "the reference itself" if severity == 1 else f"the reference, {_DAMAGES[key['damage']]}"
         text = f"This mask is {what}; its Dice with the reference is {key['dice']:.2f}."
         feedback = {"text": text, "from": low, "to": high}
-        (found,) = self.rated(name, [(masks, {**key, "kind": "training"})], rng, feedback=feedback)
+        (found,) = self.items(name, [(masks, {**key, "kind": "training"})], rng, feedback=feedback)
         return found
 
 
-_SAID = {
+_DAMAGES = {
     "shrunk": "made smaller all around",
     "missing": "with one side cut off",
     "grown": "made larger all around",

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
 from intrabench.people.rating import guideline
-from intrabench.people.rating.answers import Answer, Answers, Taken
+from intrabench.people.rating.answers import AlreadyAnswered, Answer, Answers
 from intrabench.people.rating.study import Study
 from intrabench.people.servers.guard import Rates, Rules
 from intrabench.people.servers.page_server import Refusals, answered, page_app, posted, refusal, slab
@@ -72,16 +72,16 @@ def answer_of(study: Study, rater: str, posted: PostedAnswer) -> Answer:
             raise Refused("a mask is rated or skipped, not both")
     else:
         _complete(study, posted)
-    given = posted.model_dump(exclude={"seen", "errors"})
-    return Answer(rater=rater, errors=tuple(posted.errors), **given)
+    fields = posted.model_dump(exclude={"seen", "errors"})
+    return Answer(rater=rater, errors=tuple(posted.errors), **fields)
 
 
 def _complete(study: Study, posted: PostedAnswer) -> None:
     asked = study.content["questions"]
-    for question, given in (("score", posted.score), ("clinical", posted.clinical), ("pair", posted.pair)):
-        if question in asked and given is None:
+    for question, answer in (("score", posted.score), ("clinical", posted.clinical), ("pair", posted.pair)):
+        if question in asked and answer is None:
             raise Refused("answer every question, or skip the mask")
-        if question not in asked and given is not None:
+        if question not in asked and answer is not None:
             raise Refused("that is not asked in this study; reload the page")
     first, last = study.see(posted.job)
     left = sorted({*range(first, last)} - {*posted.seen})
@@ -91,7 +91,7 @@ def _complete(study: Study, posted: PostedAnswer) -> None:
 
 REFUSALS: Refusals = (
     (Refused, 422, "{}"),
-    (Taken, 409, "{}"),
+    (AlreadyAnswered, 409, "{}"),
     # a file of the study was damaged meanwhile; raters are told no paths
     (IntraBenchError, 503, "a file of this study cannot be read; tell whoever runs it"),
     (OSError, 507, "{}; your answer is kept in this browser and sent again"),

@@ -71,28 +71,28 @@ class Placing:
         first = [low for low, _ in self.ranges(mask.box)]
         return Mask.of(np.flip(turned, back), first)
 
-    def gesture(self, given: Gesture) -> Gesture:
+    def gesture(self, gesture: Gesture) -> Gesture:
         """A gesture on the other array, on ours.
 
         What lies across our axial slices changes its kind: a 2D box is a 3D box of one voxel in thickness, and a closed
         stroke a scribble.
         """
-        kind, place = given.kind, given.place
+        kind, place = gesture.kind, gesture.place
         if kind == "click":
-            return _with(given, kind, self.points([place])[0])
+            return _with(gesture, kind, self.points([place])[0])
         if kind in ("box2d", "box3d"):
             box = place if kind == "box3d" else (*place[:3], place[0] + 1, *place[3:])
             (z0, z1), (y0, y1), (x0, x1) = self.ranges(box)
             flat = z1 - z0 == 1
-            return _with(given, "box2d" if flat else "box3d", (z0, y0, x0, *(() if flat else (z1,)), y1, x1))
+            return _with(gesture, "box2d" if flat else "box3d", (z0, y0, x0, *(() if flat else (z1,)), y1, x1))
         rows = self.points(place)
         closed = {stroke.kind for stroke in STROKES.values() if stroke.closed}
         across = kind in closed and len({z for z, *_ in rows}) > 1
-        return _with(given, "scribble" if across else kind, rows)
+        return _with(gesture, "scribble" if across else kind, rows)
 
 
-def _with(given: Gesture, kind: Any, place: Sequence[Any]) -> Gesture:
-    return Gesture(kind, place, given.label, given.seconds, given.at)
+def _with(gesture: Gesture, kind: Any, place: Sequence[Any]) -> Gesture:
+    return Gesture(kind, place, gesture.label, gesture.seconds, gesture.at)
 
 
 def placing(theirs: Profiles, ours: Profiles) -> Placing | None:
@@ -103,7 +103,7 @@ def placing(theirs: Profiles, ours: Profiles) -> Placing | None:
     most = max((abs(value) for profile in ours for value in profile), default=0.0)
     z, y, x = (len(profile) for profile in theirs)
     for a, b, c in permutations(range(3)):
-        flips = [_flip(theirs[axis], ours[own], TOLERANCE * most) for axis, own in enumerate((a, b, c))]
+        flips = [_flip(theirs[axis], ours[other], TOLERANCE * most) for axis, other in enumerate((a, b, c))]
         if None not in flips:
             return Placing((z, y, x), (a, b, c), (bool(flips[0]), bool(flips[1]), bool(flips[2])))
     return None

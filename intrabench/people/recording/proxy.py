@@ -110,6 +110,8 @@ class _Proxy:
         except httpx2.HTTPError as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             return protocol.refusal(502, f"the server at {self.upstream.url} does not answer ({reason})")
+        # Only what the server took is written down. Where that fails the client gets an error, for else somebody would
+        # draw on in the belief that it is recorded.
         if record is not None and answer.status_code == 200:
             try:
                 token = request.headers.get(protocol.LEASE, "")
@@ -159,8 +161,8 @@ class _Proxy:
         most = min(self.upstream.most, largest_mask(client.shape))
         painted = unpack(body, most) if kind in protocol.PAINTED else None
         meta = protocol.parsed(body, "what was sent") if painted is None else protocol.meta_of(request.headers)
-        given = gesture(kind, meta, painted, client.shape)
-        client.recorder.drawn(given, at)
+        interaction = gesture(kind, meta, painted, client.shape)
+        client.recorder.drawn(interaction, at)
         if flag(meta, "run_prediction", True):
             self._answered(client, answer)
 

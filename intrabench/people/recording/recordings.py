@@ -125,7 +125,7 @@ class Recording:
         count = len(other.turns)
         if count >= len(self.turns) or (self.rater, self.image) != (other.rater, other.image):
             return False
-        return list(map(_given, self.turns[:count])) == list(map(_given, other.turns))
+        return list(map(_gestures, self.turns[:count])) == list(map(_gestures, other.turns))
 
     def after(self, other: Recording) -> Recording:
         """The other one, and what this one adds."""
@@ -161,7 +161,7 @@ def read_recordings(root: Path) -> list[Recording]:
     return [one for one in whole if not one.with_mask]
 
 
-def _given(turn: tuple[Sequence[Gesture], Mask]) -> list[tuple[str, Any, int]]:
+def _gestures(turn: tuple[Sequence[Gesture], Mask]) -> list[tuple[str, Any, int]]:
     return [(one.kind, one.place, one.label) for one in turn[0]]
 
 

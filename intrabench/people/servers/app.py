@@ -66,10 +66,10 @@ class Settings:
 
 def make_app(model: Model, settings: Settings) -> ASGIApp:
     """The app. The model is loaded when it starts."""
-    return Guard(_Served(model, settings).app, protocol.rules(settings.token, settings.hosts, settings.most))
+    return Guard(_Server(model, settings).app, protocol.rules(settings.token, settings.hosts, settings.most))
 
 
-class _Served:
+class _Server:
     def __init__(self, model: Model, settings: Settings) -> None:
         self.settings, self.about = settings, protocol.capabilities(model)
         self.leases: Leases[Client] = Leases(
@@ -101,7 +101,7 @@ class _Served:
 
     @asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        await self.modelled(self._model.load)
+        await self.in_model_thread(self._model.load)
         sweeping = asyncio.create_task(self.sweep())
         try:
             yield
@@ -122,9 +122,9 @@ class _Served:
 
     async def closed(self, client: Client) -> None:
         with suppress(Exception):  # a model of the user's may fail to close; the lease has ended all the same
-            await self.modelled(client.session.close)
+            await self.in_model_thread(client.session.close)
 
-    async def modelled(self, call: Callable[[], T]) -> T:
+    async def in_model_thread(self, call: Callable[[], T]) -> T:
         """Call something in the thread of the model."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
 
@@ -138,8 +138,8 @@ class _Served:
             if lease is None:
                 return protocol.refusal(410, "the lease has ended, or never was; claim another one")
             try:
-                async with lease.held.at_work:
-                    return await act(request, lease.held)
+                async with lease.content.at_work:
+                    return await act(request, lease.content)
             except ClientDisconnect:
                 return Response(status_code=400)
             except TooLarge as error:
@@ -177,12 +177,12 @@ class _Served:
         return JSONResponse({"released": True})
 
     async def heartbeat(self, request: Request) -> Response:
-        return self._left(self.leases.find(request.headers.get(protocol.LEASE)))
+        return self._remaining_time(self.leases.find(request.headers.get(protocol.LEASE)))
 
     async def lease_status(self, request: Request) -> Response:
-        return self._left(self.leases.find(request.headers.get(protocol.LEASE), seen=False))
+        return self._remaining_time(self.leases.find(request.headers.get(protocol.LEASE), seen=False))
 
-    def _left(self, lease: Lease[Client] | None) -> Response:
+    def _remaining_time(self, lease: Lease[Client] | None) -> Response:
         if lease is None:
             return protocol.refusal(410, "the lease has ended, or never was; claim another one")
         return JSONResponse({"remaining_seconds": self.leases.left(lease), "idle_timeout_seconds": self.leases.idle})
@@ -192,7 +192,7 @@ class _Served:
         if not isinstance(properties, dict):
             raise Refused("image_properties are no JSON object")
         image = await self._array(request, self.settings.most, images=True)
-        await self.modelled(lambda: client.session.set_image(image, properties))
+        await self.in_model_thread(lambda: client.session.set_image(image, properties))
         return JSONResponse({"original_image_shape": list(image.shape)})
 
     async def set_target_buffer(self, request: Request, client: Client) -> Response:
@@ -212,12 +212,12 @@ class _Served:
         return JSONResponse({})
 
     async def reset(self, request: Request, client: Client) -> Response:
-        await self.modelled(client.session.reset)
+        await self.in_model_thread(client.session.reset)
         return JSONResponse({})
 
     async def end_turn(self, request: Request, client: Client) -> Response:
         """Ours: of what is sent again, clients can say which turns it was."""
-        await self.modelled(client.session.end_turn)
+        await self.in_model_thread(client.session.end_turn)
         return JSONResponse({})
 
     async def undo(self, request: Request, client: Client) -> Response:
@@ -245,11 +245,12 @@ class _Served:
         if array.shape != volume.shape:
             raise Refused(f"a mask of the shape {array.shape} was sent, the image has {volume.shape}")
         mask = await run_in_threadpool(lambda: Mask.of(array))
-        await self.modelled(lambda: client.session.begin_with(mask))
+        await self.in_model_thread(lambda: client.session.begin_with(mask))
         return protocol.answered(Change(predict), client.dtype)  # without a prompt there is nothing to ask
 
     async def _changed(self, client: Client, call: Callable[[], Change]) -> Response:
-        change = await self.modelled(call)
+        change = await self.in_model_thread(call)
+        # The answer is compressed in another thread, because all clients wait for that of the model.
         return await run_in_threadpool(lambda: protocol.answered(change, client.dtype))
 
     async def _json(self, request: Request) -> Any:

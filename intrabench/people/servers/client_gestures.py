@@ -124,6 +124,8 @@ def thinned(mask: Bools) -> Bools:
     at, before = np.flatnonzero(flat), -1
     while len(at) != before:
         before = len(at)
+        # A pixel goes if it is on the border, no end of a line, and the only link between none of its neighbours
+        # (`turns`). Each half step takes from two sides, so that a line of two pixels keeps one.
         for first, second in (((0, 2, 4), (2, 4, 6)), ((0, 2, 6), (0, 4, 6))):
             ring = flat[at[:, None] + around]
             neighbours = ring.sum(axis=1)
@@ -155,6 +157,8 @@ def outline(mask: Bools) -> Ints:
                 break
         else:
             return np.array([start]) - 1  # a single pixel
+        # The start may be passed several times where the outline touches itself; it ends where the first step comes
+        # again.
         if (y, x, step) == first:
             return np.array(found[:-1]) - 1
         first = first or (y, x, step)
@@ -166,18 +170,18 @@ def outline(mask: Bools) -> Ints:
 
 
 def _numbers(values: Any, count: int, what: str) -> list[float]:
-    given = values if isinstance(values, list) else []
-    if len(given) != count or not all(is_a(int, v) or (is_a(float, v) and math.isfinite(v)) for v in given):
+    numbers = values if isinstance(values, list) else []
+    if len(numbers) != count or not all(is_a(int, v) or (is_a(float, v) and math.isfinite(v)) for v in numbers):
         raise Refused(f"{what} are {str(values)[:60]}, expected {count} numbers")
-    if any(abs(value) > 2**31 for value in given):
+    if any(abs(value) > 2**31 for value in numbers):
         raise Refused(f"{what} are {str(values)[:60]}, which lie outside of any image")
-    return given
+    return numbers
 
 
 def _ranges(values: Any, what: str) -> list[tuple[int, int]]:
     """The range of each axis, half-open."""
-    given = values if isinstance(values, list) and len(values) == 3 else [None] * 3
-    pairs = [_numbers(pair, 2, what) for pair in given]
+    axes = values if isinstance(values, list) and len(values) == 3 else [None] * 3
+    pairs = [_numbers(pair, 2, what) for pair in axes]
     return [(round(min(pair)), round(max(pair))) for pair in pairs]
 
 

@@ -26,7 +26,7 @@ MM = (1.0, 1.0, 1.0)
 """The spacing of images of which nobody says it."""
 
 
-class Unanswered(IntraBenchError):
+class ModelFailure(IntraBenchError):
     """The model failed; the message says how."""
 
 
@@ -80,7 +80,7 @@ class ClientSession:
 
         Raises:
             Refused: it is no image of the model's kind.
-            Unanswered: the model cannot open it.
+            ModelFailure: the model cannot open it.
         """
         if array.ndim != 4:
             raise Refused(f"an image of the shape {array.shape} was sent, expected (channel, z, y, x)")
@@ -95,6 +95,7 @@ class ClientSession:
             volume = Volume.from_canonical(channels, spacing)
         except ValueError as error:
             raise Refused(str(error)) from error
+        # Only now is the image before given up, because what is refused changes nothing.
         self.close()
         self._restart()
         try:
@@ -102,7 +103,7 @@ class ClientSession:
                 opened = replace(volume, modality=modality if isinstance(modality, str) else "")
                 self._image = self._stack.enter_context(open_image(self._model, opened))
         except Exception as error:
-            raise Unanswered(f"the model cannot open the image: {in_words(error)}") from error
+            raise ModelFailure(f"the model cannot open the image: {in_words(error)}") from error
         self.volume = opened
 
     def _restart(self) -> None:
@@ -124,14 +125,14 @@ class ClientSession:
         """Take what was drawn, and ask the model if `predict`.
 
         Raises:
-            Refused, Unanswered: why, in a sentence for the person.
+            Refused, ModelFailure: why, in a sentence for the person.
         """
         volume, _ = self._open()
         if gesture.kind == "box3d" and 1 in _sizes(gesture) and "box3d" not in self._model.abilities.accepts:
             raise Refused("this model takes boxes in planes of the first axis only; draw the box there, or click")
         check_prompts(turn_of([gesture]).prompts, volume.shape)
         grown = replace(self._now, pending=(*self._now.pending, gesture))
-        change, after = self._asked(grown) if predict else (Change(False), grown)
+        change, after = self._answer(grown) if predict else (Change(False), grown)
         self._before, self._now = self._now, after
         return change
 
@@ -139,12 +140,12 @@ class ClientSession:
         """Ask the model about what was drawn since its last answer.
 
         Raises:
-            Refused, Unanswered: as of `add`.
+            Refused, ModelFailure: as of `add`.
         """
         self._open()
         if not self._now.pending:
             return Change(False)
-        change, self._now = self._asked(self._now)
+        change, self._now = self._answer(self._now)
         return change
 
     def end_turn(self) -> None:
@@ -155,7 +156,7 @@ class ClientSession:
         """
         self._open()
         if self._now.pending:
-            self._now = replace(self._now, turns=(*self._now.turns, self._taken(self._now)), pending=())
+            self._now = replace(self._now, turns=(*self._now.turns, self._adapted_turn(self._now)), pending=())
 
     def undo(self) -> Change:
         """Take the last interaction back, once."""
@@ -171,7 +172,7 @@ class ClientSession:
             raise Refused("there is no image yet; send one first")
         return self.volume, self._image
 
-    def _taken(self, now: Progress) -> Turn:
+    def _adapted_turn(self, now: Progress) -> Turn:
         """What is pending, as the model takes it."""
         turn, first = turn_of(now.pending), not now.turns and not now.mask.any()
         try:
@@ -179,17 +180,17 @@ class ClientSession:
         except NotApplicable as reason:
             raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
 
-    def _asked(self, now: Progress) -> tuple[Change, Progress]:
+    def _answer(self, now: Progress) -> tuple[Change, Progress]:
         """The answer to what is pending."""
         volume, image = self._open()
-        turns = (*now.turns, self._taken(now))
+        turns = (*now.turns, self._adapted_turn(now))
         (answer,) = ask(image, [Request(f"target {self._number}", turns, now.mask, now.memory)])
         if isinstance(answer, Failure):
-            raise Unanswered(f"the model failed: {answer.message}")
+            raise ModelFailure(f"the model failed: {answer.message}")
         try:
             mask = now.mask.overwrite(checked_update(answer, volume.shape), answer.valid)
         except Refused as error:
-            raise Unanswered(f"the model failed: {error}") from error
+            raise ModelFailure(f"the model failed: {error}") from error
         return _change(now.mask, mask), Progress(mask, turns, answer.memory)
 
 
@@ -210,13 +211,13 @@ def _sizes(gesture: Gesture) -> list[int]:
     return [gesture.place[axis + 3] - gesture.place[axis] for axis in range(3)]
 
 
-def _spacing(given: Any) -> tuple[float, float, float] | None:
+def _spacing(value: Any) -> tuple[float, float, float] | None:
     """The spacing that a client sent; None if it sent none that can be."""
-    if not isinstance(given, list) or len(given) != 3:
+    if not isinstance(value, list) or len(value) != 3:
         return None
-    if not all((is_a(float, mm) or is_a(int, mm)) and 1e-4 < mm < 1e6 for mm in given):
+    if not all((is_a(float, mm) or is_a(int, mm)) and 1e-4 < mm < 1e6 for mm in value):
         return None
-    return float(given[0]), float(given[1]), float(given[2])
+    return float(value[0]), float(value[1]), float(value[2])
 
 
 def _change(before: Mask, after: Mask) -> Change:

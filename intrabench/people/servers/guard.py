@@ -139,7 +139,7 @@ class Guard:
             return too_long(most)
         if scope["path"] in rules.open_to_all and scope["method"] in ("GET", "HEAD"):
             return None
-        who = self._who(headers.get("authorization", ""))
+        who = self._user(headers.get("authorization", ""))
         if who is None:
             return 401, rules.unknown
         scope.setdefault("state", {})["who"] = who
@@ -147,13 +147,13 @@ class Guard:
             return 429, "that was too fast; it is sent again"
         return None
 
-    def _who(self, given: str) -> str | None:
+    def _user(self, header: str) -> str | None:
         if self.rules.tokens is None:
             return ""
-        scheme, _, token = given.partition(" ")
-        known = self.rules.tokens.items()
+        scheme, _, token = header.partition(" ")
+        tokens = self.rules.tokens.items()
         # every token is compared, so that the time says nothing
-        found = [who for who, one in known if secrets.compare_digest(one.encode(), token.encode())]
+        found = [who for who, one in tokens if secrets.compare_digest(one.encode(), token.encode())]
         return found[0] if found and scheme.lower() == "bearer" else None
 
 

@@ -23,7 +23,7 @@ class Lease(Generic[T]):
     """What one client holds. acted, seen: when it did something, and when it gave its last sign of life."""
 
     token: str
-    held: T
+    content: T
     acted: float
     seen: float
 
@@ -73,7 +73,7 @@ class Leases(Generic[T]):
     def release(self, token: str | None) -> T | None:
         """End a lease; what its client held, if there was one."""
         lease = self._leases.pop(token or "", None)
-        return None if lease is None else lease.held
+        return None if lease is None else lease.content
 
     def ended(self) -> list[T]:
         """End those that were silent or idle for too long; what their clients held."""
@@ -81,10 +81,10 @@ class Leases(Generic[T]):
         over = [one for one in self._leases.values() if now - one.seen > self.silent or now - one.acted > self.idle]
         for lease in over:
             del self._leases[lease.token]
-        return [lease.held for lease in over]
+        return [lease.content for lease in over]
 
     def all(self) -> list[T]:
         """What all clients hold; all leases end."""
-        held = [lease.held for lease in self._leases.values()]
+        contents = [lease.content for lease in self._leases.values()]
         self._leases.clear()
-        return held
+        return contents

@@ -13,8 +13,8 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.fetch.checksum import checksum_of
 from intrabench.files.atomic import atomically, make_folder, writing
 from intrabench.files.documents import Unreadable, read_json
+from intrabench.publishing.board.availability import marks, trained_on
 from intrabench.publishing.board.files import CHECKSUMS
-from intrabench.publishing.board.own_code import marks, trained_on
 from intrabench.publishing.board.submission import Submission, read_submission
 
 
@@ -133,9 +133,9 @@ def read_results(folder: Path | None, submissions: Sequence[Path]) -> Mapping[st
         file = folder / f"{path.resolve().name}.json"
         if not file.exists():
             continue
-        known = read_json(file, _TYPES)
-        if known.pop("schema", None) != SCHEMA or known.keys() != _TYPES.keys() - {"schema"}:
+        fields = read_json(file, _TYPES)
+        if fields.pop("schema", None) != SCHEMA or fields.keys() != _TYPES.keys() - {"schema"}:
             raise Unreadable(f"{file} is no result of a check; `intrabench board check --checks {folder}` writes one")
-        if known["content"] == content_of(path):
-            found[path.resolve().name] = CheckResult(**known)
+        if fields["content"] == content_of(path):
+            found[path.resolve().name] = CheckResult(**fields)
     return found

@@ -12,7 +12,7 @@ import polars as pl
 from intrabench.effort import SECONDS, Effort
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
-from intrabench.publishing.board.digests import named
+from intrabench.publishing.board.digests import title
 from intrabench.results.masks import masks_file, read_masks
 from intrabench.results.parts import read_turns
 from intrabench.results.statuses import FAILED
@@ -32,13 +32,13 @@ def overlaps(rows: pl.DataFrame) -> Iterator[str]:
     for name, whole in (("dice", 2 * common + fp + fn), ("iou", union)):
         share = (2 * common if name == "dice" else common) / whole
         now = pl.when(failed).then(0.0).when(union == 0).then(1.0).otherwise(share)
-        told = rows.with_columns(_now=now, _negative=negative)
+        frame = rows.with_columns(_now=now, _negative=negative)
         wrong = (counted | failed) & pl.col(name).is_not_null() & ((pl.col(name) - now).abs() > _TOLERANCE)
-        for row in told.filter(wrong | negative.fill_null(False)).iter_rows(named=True):
+        for row in frame.filter(wrong | negative.fill_null(False)).iter_rows(named=True):
             yield (
-                f"{named(row)}: it has more false positives than voxels of the answer"
+                f"{title(row)}: it has more false positives than voxels of the answer"
                 if row["_negative"]
-                else f"{named(row)}: {name} is {row[name]:.6g}, but its voxel counts and status give {row['_now']:.6g}"
+                else f"{title(row)}: {name} is {row[name]:.6g}, but its voxel counts and status give {row['_now']:.6g}"
             )
 
 
@@ -47,30 +47,30 @@ def turns(folder: Path, rows: pl.DataFrame, sessions: Sequence[str]) -> Iterator
     stored = read_turns(folder, sessions).sort("session", "turn")
     by_session = {str(key[0]): part for key, part in stored.partition_by("session", as_dict=True).items()}
     for session in sessions:
-        own = rows.filter(session=session).sort("round")
-        given = by_session.get(session)
-        if given is None:
-            yield f"{named(own.row(0, named=True))}: the turns of its session are missing"
+        played = rows.filter(session=session).sort("round")
+        history = by_session.get(session)
+        if history is None:
+            yield f"{title(played.row(0, named=True))}: the turns of its session are missing"
         else:
-            yield from _turns(own, given)
+            yield from _turns(played, history)
 
 
-def _turns(own: pl.DataFrame, given: pl.DataFrame) -> Iterator[str]:
+def _turns(rows: pl.DataFrame, turns: pl.DataFrame) -> Iterator[str]:
     """The same of one session."""
     row: dict[str, Any]
     try:
-        by_round = turns_by_round(given.to_dicts())
+        by_round = turns_by_round(turns.to_dicts())
     except IntraBenchError as error:
         yield str(error)
         return
-    protocol = PROTOCOLS[own["protocol"][0]]
-    usual = own["effort"][0] == SECONDS and own["joint"][0] is None and not own["prompter"][0].startswith("human:")
-    judged = [number for number in sorted(by_round) if usual and number <= own["round"][-1]]
+    protocol = PROTOCOLS[rows["protocol"][0]]
+    usual = rows["effort"][0] == SECONDS and rows["joint"][0] is None and not rows["prompter"][0].startswith("human:")
+    judged = [number for number in sorted(by_round) if usual and number <= rows["round"][-1]]
     costs = {number: [protocol.cost(turn.actions) for turn in by_round[number]] for number in judged}
-    for row in own.iter_rows(named=True):
-        texts = given.filter(pl.col("round") <= row["round"])["given"]
+    for row in rows.iter_rows(named=True):
+        texts = turns.filter(pl.col("round") <= row["round"])["given"]
         if hashlib.sha256("".join(texts).encode()).hexdigest()[:16] != row["prompts_hash"]:
-            yield f"{named(row)}: the hash of its prompts is not that of its turns"
+            yield f"{title(row)}: the hash of its prompts is not that of its turns"
         if not usual:  # seconds that were measured, or shared
             continue
         spent = Effort()
@@ -78,21 +78,21 @@ def _turns(own: pl.DataFrame, given: pl.DataFrame) -> Iterator[str]:
             spent += cost
         for name, value in spent.columns.items():
             if abs((row[name] or 0) - value) > _TOLERANCE:
-                yield f"{named(row)}: {name} is {row[name]:g}, but its turns cost {value:g}"
+                yield f"{title(row)}: {name} is {row[name]:g}, but its turns cost {value:g}"
 
 
 def masks(folder: Path, rows: pl.DataFrame, sessions: Sequence[str]) -> Iterator[str]:
     """A sentence for each row of these sessions whose mask has another number of voxels than the row says."""
     for session in sessions:
-        own = rows.filter(session=session).sort("round")
+        played = rows.filter(session=session).sort("round")
         try:
             stored = read_masks(folder, session)
         except IntraBenchError:
-            yield f"{named(own.row(0, named=True))}: {masks_file(folder, session).name} cannot be read"
+            yield f"{title(played.row(0, named=True))}: {masks_file(folder, session).name} cannot be read"
             continue
-        if len(stored) != len(own):
-            yield f"{named(own.row(0, named=True))}: its session has {len(own)} rounds and {len(stored)} masks"
+        if len(stored) != len(played):
+            yield f"{title(played.row(0, named=True))}: its session has {len(played)} rounds and {len(stored)} masks"
             continue
-        for mask, row in zip(stored, own.iter_rows(named=True), strict=True):
+        for mask, row in zip(stored, played.iter_rows(named=True), strict=True):
             if row["pred_voxels"] is not None and mask.voxels != row["pred_voxels"]:
-                yield f"{named(row)}: its mask has {mask.voxels} voxels, but the row says {row['pred_voxels']}"
+                yield f"{title(row)}: its mask has {mask.voxels} voxels, but the row says {row['pred_voxels']}"

@@ -29,8 +29,8 @@ _AT_ONCE = 100_000
 
 def ledger_of(rows: pl.DataFrame) -> pl.DataFrame:
     """The ledger of rows, one line each."""
-    told = rows.select(*_KEY, *(pl.col(name).cast(pl.String) for name in _WHO))
-    return told.with_columns(digest=pl.Series(list(_digests(rows)), dtype=pl.String)).select(*LEDGER)
+    lines = rows.select(*_KEY, *(pl.col(name).cast(pl.String) for name in _WHO))
+    return lines.with_columns(digest=pl.Series(list(_digests(rows)), dtype=pl.String)).select(*LEDGER)
 
 
 def read_ledger(path: Path) -> pl.DataFrame | None:
@@ -43,17 +43,17 @@ def against(rows: pl.DataFrame, ledger: pl.DataFrame) -> Iterator[str]:
     now = ledger_of(rows)
     both = now.join(ledger, on=_KEY, suffix="_then")
     for row in both.filter(pl.col("digest") != pl.col("digest_then")).sort(_KEY).iter_rows(named=True):
-        yield f"{named(row)}: the row was changed, for the ledger has another digest of it"
+        yield f"{title(row)}: the row was changed, for the ledger has another digest of it"
     for row in ledger.join(now, on=_KEY, how="anti").sort(_KEY).iter_rows(named=True):
-        yield f"{named(row)}: the ledger has this row, but it was removed"
+        yield f"{title(row)}: the ledger has this row, but it was removed"
     for row in now.join(ledger, on=_KEY, how="anti").sort(_KEY).iter_rows(named=True):
-        yield f"{named(row)}: the row was added, for the ledger does not have it"
+        yield f"{title(row)}: the row was added, for the ledger does not have it"
 
 
-def named(row: dict[str, Any]) -> str:
+def title(row: dict[str, Any]) -> str:
     """A row in words."""
-    known = {name: row[name] or "" for name in ("weights", "weights_sha256")}
-    return f"{who(row | known)}, round {row['round']}"
+    weights = {name: row[name] or "" for name in ("weights", "weights_sha256")}
+    return f"{who(row | weights)}, round {row['round']}"
 
 
 def _digests(rows: pl.DataFrame) -> Iterator[str]:

@@ -113,6 +113,7 @@ def read_statement(folder: Path) -> Statement:
         IntraBenchError: it is not as this version writes it.
     """
     path = folder / STATEMENT
+    # At first the schema alone: a file of another version is to be called so, and not to have wrong fields.
     found = read_json(path, {"schema": int})
     if (schema := found.pop("schema", None)) != SCHEMA:
         raise IntraBenchError(
@@ -128,8 +129,8 @@ def read_statement(folder: Path) -> Statement:
         raise Unreadable(
             f"{path} has the id {one_line(found['id'])!r}, expected small letters, digits, and . _ - between"
         )
-    by = _made(path, Submitter, found["by"])
-    data = tuple(_made(path, Data, one) for one in found["data"])
+    by = _object(path, Submitter, found["by"])
+    data = tuple(_object(path, Data, one) for one in found["data"])
     rest = {name: found[name] for name in ("id", "created", "intrabench", "rows", "lines")}
     return Statement(**rest, by=by, data=data, sampled=tuple(found["sampled"]), masks=tuple(found["masks"]))
 
@@ -141,7 +142,7 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def _made(path: Path, cls: Any, found: Mapping[str, Any]) -> Any:
+def _object(path: Path, cls: Any, found: Mapping[str, Any]) -> Any:
     types = {one.name: bool if one.type == "bool" else str for one in fields(cls)}
     try:
         if wrong := [name for name, value in found.items() if type(value) is not types.get(name)]:
@@ -174,20 +175,21 @@ def look(folder: Path) -> tuple[dict[str, int], list[str]]:
     """The files of a submission and their bytes, and a sentence for each that must not be there; none is opened."""
     found, wrong, seen = dict[str, int](), list[str](), set[str]()
     for place, path in _below(folder):
-        told = path.lstat()
+        # Of a link itself, not of what it leads to: somebody else made this folder.
+        status = path.lstat()
         seen.add(place)
         if len(found) == MOST_FILES:
             return found, [f"{folder} has more than {MOST_FILES} files; a submission needs few"]
-        if stat.S_ISLNK(told.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             wrong.append(f"{one_line(place)} is a link, which may lead anywhere; put the file itself there")
-        elif not stat.S_ISREG(told.st_mode):
+        elif not stat.S_ISREG(status.st_mode):
             wrong.append(f"{one_line(place)} is neither a file nor a folder; remove it")
         elif not _KNOWN.fullmatch(place):
             wrong.append(f"{one_line(place)} does not belong into a submission; remove it")
-        elif told.st_size > (most := LARGEST_RECORD if place.startswith("runs/") else LARGEST_FILE):
-            wrong.append(f"{place} has {told.st_size / 1e6:.0f} MB, expected {most / 1e6:.0f} MB at most")
+        elif status.st_size > (most := LARGEST_RECORD if place.startswith("runs/") else LARGEST_FILE):
+            wrong.append(f"{place} has {status.st_size / 1e6:.0f} MB, expected {most / 1e6:.0f} MB at most")
         else:
-            found[place] = told.st_size
+            found[place] = status.st_size
     if (total := sum(found.values())) > LARGEST:
         wrong.append(f"{folder} has {total / 1e6:.0f} MB, expected {LARGEST / 1e6:.0f} MB at most")
     wrong += [f"{name} is missing; `intrabench submit` writes it" for name in _MUST if name not in seen]
@@ -212,22 +214,22 @@ def write_checksums(folder: Path) -> None:
 def wrong_checksums(folder: Path, found: Mapping[str, int]) -> list[str]:
     """A sentence for each file that is not as ``checksums.json`` says. found: of `look`."""
     try:
-        told = read_json(folder / CHECKSUMS, {})
+        sums = read_json(folder / CHECKSUMS, {})
     except FileNotFoundError:
         return [f"{CHECKSUMS} is missing; `intrabench submit` writes it"]
     except Unreadable as error:
         return [str(error)]
     wrong = []
-    for place, said in told.items():
+    for place, expected in sums.items():
         if not _KNOWN.fullmatch(place):
             wrong.append(f"{CHECKSUMS} names {one_line(place)[:200]}, which is no file of a submission")
         elif place not in found:
             wrong.append(f"{place} is in {CHECKSUMS}, but is missing")
-        elif said != (now := _sum(folder / place)):
+        elif expected != (now := _sum(folder / place)):
             wrong.append(
                 f"{place} was changed: it has {several(now['bytes'], 'byte')} with sha256 {now['sha256'][:12]}…"
             )
-    wrong += [f"{place} is not in {CHECKSUMS}" for place in found if place not in told and place != CHECKSUMS]
+    wrong += [f"{place} is not in {CHECKSUMS}" for place in found if place not in sums and place != CHECKSUMS]
     return wrong
 
 

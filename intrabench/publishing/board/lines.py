@@ -59,9 +59,9 @@ def columns_of(rows: pl.DataFrame) -> list[Column]:
     preset = PROTOCOLS[rows["protocol"][0]]
     if preset.numbers:
         return [Column(f"{head} ({preset.id})", spec, AGGREGATIONS[preset.averages]) for head, spec in preset.numbers]
-    found, given = [], {id for ids in _metrics(rows).unique() for id in ids.split()}
-    usual = [id for id in preset.metrics if id in given]
-    for id in [*usual, *sorted(given.difference(usual))]:
+    found, all_ids = [], {id for ids in _metrics(rows).unique() for id in ids.split()}
+    usual = [id for id in preset.metrics if id in all_ids]
+    for id in [*usual, *sorted(all_ids.difference(usual))]:
         name = id.rpartition("@")[0]
         if name not in rows.columns:
             continue

@@ -52,7 +52,7 @@ def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> t
         raise IntraBenchError(f"{site} exists and is no site of a board; give another folder")
     paths = submissions_in(folder)
     results = read_results(checks, paths)
-    read = [_judged(read_submission(path), results.get(path.resolve().name)) for path in paths]
+    read = [_with_check(read_submission(path), results.get(path.resolve().name)) for path in paths]
     sound, refused = [one for one in read if not one.problems], [one for one in read if one.problems]
     if not sound:
         return refused, []
@@ -69,7 +69,7 @@ def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> t
     return refused, made
 
 
-def _judged(submission: Submission, result: CheckResult | None) -> Submission:
+def _with_check(submission: Submission, result: CheckResult | None) -> Submission:
     """The submission, refused if it gave other rows when it was played again."""
     if result is None or not result.differs:
         return submission

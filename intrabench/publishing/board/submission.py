@@ -98,8 +98,8 @@ def _means(rows: pl.DataFrame, statement: Statement) -> Iterator[str]:
             yield f"submission.json {how.format(words)}"
             continue
         for name, value in _numbers(one).items():
-            if not _equal(value, said := _numbers(other).get(name)):
-                yield f"{line_words(one)}: {name} is {value} by the rows, but submission.json says {said}"
+            if not _equal(value, claim := _numbers(other).get(name)):
+                yield f"{line_words(one)}: {name} is {value} by the rows, but submission.json says {claim}"
 
 
 def _key(line: Any) -> tuple[Any, ...]:

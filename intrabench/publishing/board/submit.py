@@ -16,10 +16,10 @@ from intrabench.engine.session_spec import CONTRACT
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import put, unique, writing
 from intrabench.files.names import file_name
+from intrabench.publishing.board.availability import is_published
 from intrabench.publishing.board.digests import LEAST, ledger_of, sampled_sessions
 from intrabench.publishing.board.files import LEDGER, NAME, PART, Data, Statement, Submitter, write_checksums
 from intrabench.publishing.board.lines import refusals, stated_lines
-from intrabench.publishing.board.own_code import is_published
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file
@@ -60,6 +60,8 @@ def submit(results: Path, folder: Path, by: Submitter, sample: int = SAMPLE) -> 
     if folder.exists():
         raise IntraBenchError(f"{folder} exists; give a new folder, or remove it")
     rows, left_out = _rows(results)
+    # Its name is checked against its content, so it is written under its own name in a temporary folder, and moved from
+    # there once it is sound.
     temporary = folder.with_name(f".{folder.name}.{unique()}") / folder.name
     with writing(folder):
         try:
@@ -99,9 +101,9 @@ def _fill(folder: Path, results: Path, rows: pl.DataFrame, by: Submitter, sample
         (folder / name).mkdir()
     sampled = sampled_sessions(rows, sample)
     people = rows.filter(pl.col("prompter").str.starts_with("human:"))["session"].unique().to_list()
-    given = read_turns(results, sorted({*sampled, *people})).with_columns(written_at=pl.lit(0, pl.Int64))
+    turns = read_turns(results, sorted({*sampled, *people})).with_columns(written_at=pl.lit(0, pl.Int64))
     write_parquet(rows, folder / "rows" / PART)
-    write_parquet(given.sort("session", "turn"), folder / "turns" / PART)
+    write_parquet(turns.sort("session", "turn"), folder / "turns" / PART)
     write_parquet(ledger_of(rows), folder / LEDGER)
     masks = _copy_masks(results, folder, sampled)
     for run in rows["run_id"].unique().sort():
@@ -141,13 +143,13 @@ def _datasets(rows: pl.DataFrame) -> Sequence[Mapping[str, Any]]:
 
 
 def _data(results: Path, row: Mapping[str, Any]) -> Data:
-    known = str(row["dataset"]), str(row["dataset_version"])
-    published = is_published(*known)
+    dataset = str(row["dataset"]), str(row["dataset_version"])
+    published = is_published(*dataset)
     try:
         card = dataset_of(results, row).card
     except IntraBenchError:
-        return Data(*known, published)
-    return Data(*known, published, card.title, card.modality, card.licence, card.citation, card.homepage)
+        return Data(*dataset, published)
+    return Data(*dataset, published, card.title, card.modality, card.licence, card.citation, card.homepage)
 
 
 def _to_know(results: Path, rows: pl.DataFrame, statement: Statement | None) -> list[str]:

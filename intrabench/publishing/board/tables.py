@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from intrabench.metrics.base import merit
+from intrabench.publishing.board.availability import is_published, marks, trained_on
 from intrabench.publishing.board.check import CheckResult
 from intrabench.publishing.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
-from intrabench.publishing.board.own_code import is_published, marks, trained_on
 from intrabench.publishing.board.submission import Submission, rows_of_several
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.results import labels
@@ -95,12 +95,12 @@ class Table:
 
     def ranks(self, column: Column) -> dict[int, int]:
         """The rank of each line that has one, the best first; equal values share a rank."""
-        known = {
+        merits = {
             line.number: merit(value, column.best)
             for line in self.lines
             if line.status == RANKED and (value := line.means.get(column.id, (None,))[0]) is not None
         }
-        return {number: 1 + sum(other > value for other in known.values()) for number, value in known.items()}
+        return {number: 1 + sum(other > value for other in merits.values()) for number, value in merits.items()}
 
 
 def address(words: Sequence[object], of: str, key: object) -> str:
@@ -134,6 +134,8 @@ def _table(rows: pl.DataFrame) -> Table:
     rows = rows.join(lines.select(*keys, "line"), on=keys, nulls_equal=True, maintain_order="left")
     key, columns = {name: rows[name][0] for name in TABLE}, columns_of(rows)
     protocol = str(rows.head(1).select(labels.PROTOCOL).item())
+    # Submissions are scored apart, because of the sessions of one target with one model only the newest would count,
+    # and another submission may have the same.
     by_submission = [part for _, part in sorted(rows.partition_by("submission", as_dict=True).items())]
     table = Table(
         address([key["dataset"], "version", key["dataset_version"], protocol], "table", key),
@@ -179,19 +181,19 @@ _PLAYED = (pl.col("target") != WHOLE_CASE) & (pl.col("status") != "not_applicabl
 
 
 def _line(one: Mapping[str, Any]) -> Line:
-    own = tuple(marks(one))
-    whose = one["submission"] if any(mark.startswith("own model") for mark in own) else ""
-    told = {name: one[name] for name in ("submission", *LINE)}
+    tags = tuple(marks(one))
+    whose = one["submission"] if any(mark.startswith("own model") for mark in tags) else ""
+    fields = {name: one[name] for name in ("submission", *LINE)}
     return Line(
         number=one["line"],
-        id=_digest("line", told),
+        id=_digest("line", fields),
         submission=one["submission"],
         model=one["label"],
         of=address([one["label"]], "model", [one["label"], whose]),
         prompter=one["shown"],
         spec=one["prompter"],
         training=trained_on(one),
-        marks=own,
+        marks=tags,
     )
 
 

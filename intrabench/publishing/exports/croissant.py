@@ -23,7 +23,7 @@ from intrabench.fetch.source import Source
 from intrabench.files.atomic import new_folder
 from intrabench.files.names import file_name
 from intrabench.identity.versions import version_of
-from intrabench.publishing.exports.evidence import Evidence, evidence_of, known, size_of, write_json
+from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, size_of, write_json
 from intrabench.results.labels import MODEL
 from intrabench.results.parts import read_turns
 
@@ -109,7 +109,7 @@ def card_of(dataset: Dataset, name: str) -> dict[str, Any]:
     card = dataset.card
     about = [card.title, size_of(card), f"Instances: {card.instances}" if card.instances else "", *dataset.remarks()]
     return _document(
-        **known(
+        **facts(
             name=name,
             description=". ".join(text.rstrip(".") for text in about if text) + ".",
             url=card.homepage,
@@ -145,7 +145,7 @@ def _file(source: PackageSource | RemoteFile) -> dict[str, Any]:
         "name": source.title,
         "contentUrl": source.urls()[0],
         "encodingFormat": kind or "application/octet-stream",
-        **known(contentSize=f"{source.size} B" if source.size else ""),
+        **facts(contentSize=f"{source.size} B" if source.size else ""),
         algorithm: digits,
     }
 
@@ -171,9 +171,9 @@ def _prompt_set(evidence: Evidence, table: pl.DataFrame, text: bytes, licence: s
         name=f"IntraBench prompts {digest[:12]}",
         description=f"{len(table)} turns of {table['session'].n_unique()} sessions, given by {users} to interactive "
         f"segmentation models on {', '.join(names)}. Recorded by intrabench {evidence.library(evidence.rows)}.",
-        **known(license=licence),
+        **facts(license=licence),
         keywords=["interactive segmentation", "prompts", "clicks", "boxes", "scribbles"],
-        isBasedOn=[{"@type": "Dataset", **known(name=name, url=evidence.card(name).homepage)} for name in names],
+        isBasedOn=[{"@type": "Dataset", **facts(name=name, url=evidence.card(name).homepage)} for name in names],
         distribution=[file],
         recordSet=[{"@type": "cr:RecordSet", "@id": "turns", "name": "turns", "field": [*map(_field, _FIELDS)]}],
         **_rai(
@@ -209,4 +209,4 @@ def _document(**content: Any) -> dict[str, Any]:
 
 
 def _rai(**fields: Any) -> dict[str, Any]:
-    return {f"rai:{name}": value for name, value in known(**fields).items()}
+    return {f"rai:{name}": value for name, value in facts(**fields).items()}

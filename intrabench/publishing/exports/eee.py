@@ -20,8 +20,8 @@ from uuid import UUID
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import new_folder
 from intrabench.publishing.exports.eee_samples import samples
-from intrabench.publishing.exports.evidence import Evidence, evidence_of, known, pairs, slug, write_json, written
-from intrabench.publishing.exports.scored import LINE, Scored, scored_results
+from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, pairs, slug, write_json, written
+from intrabench.publishing.exports.scored import LINE, LineResults, scored_results
 from intrabench.results.model_label import model_label
 
 SCHEMA_VERSION = "0.3.0"
@@ -68,7 +68,9 @@ def export_eee(
 class _Log:
     """One evaluation log: the results of one model, under one protocol, on one data set."""
 
-    def __init__(self, evidence: Evidence, found: Scored, by: Evaluator, ids: Mapping[str, str], now: datetime) -> None:
+    def __init__(
+        self, evidence: Evidence, found: LineResults, by: Evaluator, ids: Mapping[str, str], now: datetime
+    ) -> None:
         self.evidence, self.found, self.by = evidence, found, by
         self.key = dict(zip(LINE, found.key, strict=True))
         self.label = model_label(self.key["model"], self.key["weights"], self.key["weights_sha256"])
@@ -94,8 +96,8 @@ class _Log:
         lines, digest = 0, hashlib.sha256()
         with path.open("wb") as file:
             for sample in samples(self.found):
-                told = {"schema_version": SCHEMA_VERSION, "evaluation_id": self.id, "model_id": self.model_id, **sample}
-                line = json.dumps(told, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+                item = {"schema_version": SCHEMA_VERSION, "evaluation_id": self.id, "model_id": self.model_id, **sample}
+                line = json.dumps(item, ensure_ascii=False, allow_nan=False).encode() + b"\n"
                 file.write(line)
                 digest.update(line)
                 lines += 1
@@ -124,7 +126,7 @@ class _Log:
             "eval_library": {
                 "name": "intrabench",
                 "version": self.evidence.library(rows),
-                "additional_details": known(protocol=self.found.protocol, strict=str(self.key["strict"])),
+                "additional_details": facts(protocol=self.found.protocol, strict=str(self.key["strict"])),
             },
             "model_info": self._model(),
             "evaluation_results": list(self._results()),
@@ -137,7 +139,7 @@ class _Log:
         return {
             "name": self.label,
             "id": self.model_id,
-            "additional_details": known(
+            "additional_details": facts(
                 deployment_type="unknown" if elsewhere else "self_deployed",
                 model_availability="open_weights" if is_open else "unknown",
                 spec=self.key["model"],
@@ -154,7 +156,7 @@ class _Log:
 
     def _source(self) -> dict[str, Any]:
         name, card = self.key["dataset"], self.evidence.card(self.key["dataset"])
-        details = known(
+        details = facts(
             title=card.title,
             version=", ".join(sorted(self.found.rows["dataset_version"].unique().drop_nulls())),
             modality=card.modality,
@@ -184,7 +186,7 @@ class _Log:
                     "metric_id": metric.column,
                     "metric_name": metric.title or metric.name,
                     "metric_kind": metric.name,
-                    **known(metric_unit=metric.unit or ("proportion" if metric.bounds == (0.0, 1.0) else "")),
+                    **facts(metric_unit=metric.unit or ("proportion" if metric.bounds == (0.0, 1.0) else "")),
                     "lower_is_better": metric.best != "high",
                     "score_type": "continuous",
                     "min_score": _bound(metric.bounds[0]),

@@ -10,14 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.publishing.exports.evidence import known
-from intrabench.publishing.exports.scored import STATES, Result, Scored
+from intrabench.publishing.exports.evidence import facts
+from intrabench.publishing.exports.scored import STATES, LineResults, Result
 from intrabench.results.statuses import FAILED
 
 _ASKED = ("round", "prompts_hash", "interactions", "dof", "seconds_human")
 
 
-def samples(found: Scored) -> Iterator[dict[str, Any]]:
+def samples(found: LineResults) -> Iterator[dict[str, Any]]:
     """The lines, without what all lines of a file share.
 
     A session is a conversation of the schema: each round is a message of the user, which says what the prompts were by
@@ -34,12 +34,12 @@ def samples(found: Scored) -> Iterator[dict[str, Any]]:
 
 
 def _sample(
-    found: Scored, result: Result, session: Mapping[str, Any], played: Sequence[Mapping[str, Any]]
+    found: LineResults, result: Result, session: Mapping[str, Any], played: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     where = f"{session['dataset']} (version {session['dataset_version']}), case {session['case']}"
     raw = f"{where}, target {session['target']}, prompter {result.prompter}, seed {session['seed']}"
-    said = [message for row in played for message in _messages(row, result)]
-    messages = [{"turn_idx": number, **message} for number, message in enumerate(said)]
+    turns = [message for row in played for message in _messages(row, result)]
+    messages = [{"turn_idx": number, **message} for number, message in enumerate(turns)]
     value = float(session["value"])
     return {
         "evaluation_name": result.name,
@@ -66,7 +66,7 @@ def _sample(
         },
         "performance": {"latency_ms": 1000 * float(session["machine_s"])},
         "error": session["status"] if session["status"] in FAILED else None,
-        "metadata": known(
+        "metadata": facts(
             label=session["label"],
             status=session["status"],
             adapted=session["adapted"],

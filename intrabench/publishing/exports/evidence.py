@@ -48,8 +48,8 @@ class Evidence:
     def library(self, rows: pl.DataFrame) -> str:
         """The versions of IntraBench that computed rows; ``unknown`` if their records are gone."""
         runs = set(rows["run_id"].unique())
-        told = {one.get("versions", {}).get("intrabench") for one in self.records if one.get("run_id") in runs}
-        return ", ".join(sorted(filter(None, told))) or "unknown"
+        versions = {one.get("versions", {}).get("intrabench") for one in self.records if one.get("run_id") in runs}
+        return ", ".join(sorted(filter(None, versions))) or "unknown"
 
 
 def evidence_of(root: Path) -> Evidence:
@@ -85,7 +85,7 @@ def _weights(rows: pl.DataFrame, records: Sequence[Mapping[str, Any]], private: 
     return found
 
 
-def known(**values: Any) -> dict[str, Any]:
+def facts(**values: Any) -> dict[str, Any]:
     """The values that are known: neither None, nor empty, nor `NOT_STATED`."""
     return {name: value for name, value in values.items() if value not in (None, "", [], {}, (), NOT_STATED)}
 
@@ -106,14 +106,14 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "x"
 
 
-def pairs(option: str, given: Sequence[str], names: Sequence[str], shape: str) -> dict[str, str]:
+def pairs(option: str, texts: Sequence[str], names: Sequence[str], shape: str) -> dict[str, str]:
     """What ``NAME=VALUE`` options say for each of the known names.
 
     Raises:
         IntraBenchError: one has no such shape, or names nothing that is there.
     """
     found = {}
-    for words in given:
+    for words in texts:
         name = next((one for one in sorted(names, key=len, reverse=True) if words.startswith(f"{one}=")), None)
         if name is None:
             raise IntraBenchError(

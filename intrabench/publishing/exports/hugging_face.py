@@ -17,8 +17,8 @@ from typing import Any
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import new_folder
 from intrabench.files.names import file_name
-from intrabench.publishing.exports.evidence import Evidence, evidence_of, known, pairs, slug, written
-from intrabench.publishing.exports.scored import LINE, Result, Scored, scored_results
+from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, pairs, slug, written
+from intrabench.publishing.exports.scored import LINE, LineResults, Result, scored_results
 from intrabench.results.model_label import model_label
 from intrabench.statistics.measures import described
 from intrabench.statistics.notes import cut_short
@@ -86,7 +86,7 @@ def _task(name: str, words: str) -> dict[str, str]:
 
 
 def _entries(
-    evidence: Evidence, found: Scored, tasks: Mapping[str, Mapping[str, str]], source: Source
+    evidence: Evidence, found: LineResults, tasks: Mapping[str, Mapping[str, str]], source: Source
 ) -> Iterator[tuple[Path, dict[str, Any]]]:
     key = dict(zip(LINE, found.key, strict=True))
     if key["dataset"] not in tasks:
@@ -100,13 +100,13 @@ def _entries(
                 "dataset": dict(tasks[key["dataset"]]),
                 "value": result.value,
                 "date": written(result.sessions).isoformat(timespec="seconds"),
-                **known(source=known(url=source.url, name=source.name)),
+                **facts(source=facts(url=source.url, name=source.name)),
                 "notes": "; ".join(_notes(evidence, found, result, key, model)),
             }
             yield Path(file_name(model), ".eval_results", f"{name}.yaml"), entry
 
 
-def _notes(evidence: Evidence, found: Scored, result: Result, key: Mapping[str, Any], model: str) -> Iterator[str]:
+def _notes(evidence: Evidence, found: LineResults, result: Result, key: Mapping[str, Any], model: str) -> Iterator[str]:
     yield f"{described(result.spec)} of {model}, prompter {result.prompter}, protocol {found.protocol}"
     yield from (f"{value:.4g} {name} on average" for name, value in result.effort.items() if name == "interactions")
     if result.low is not None:

@@ -18,7 +18,7 @@ import polars as pl
 from intrabench.fetch.checksum import checksum_of
 from intrabench.files.atomic import new_folder
 from intrabench.files.names import file_name
-from intrabench.publishing.exports.evidence import Evidence, evidence_of, known, size_of, slug, write_json, written
+from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, size_of, slug, write_json, written
 from intrabench.results.parts import read_turns
 from intrabench.results.runs import FINISHED
 from intrabench.results.store import write_parquet
@@ -87,11 +87,11 @@ class _Crate:
     def entities(self) -> Iterator[dict[str, Any]]:
         """All of them, each once."""
         found: dict[str, dict[str, Any]] = {}
-        for entity in self._all():
+        for entity in self._entities():
             found.setdefault(entity["@id"], entity)
         yield from found.values()
 
-    def _all(self) -> Iterator[dict[str, Any]]:
+    def _entities(self) -> Iterator[dict[str, Any]]:
         yield {
             "@id": METADATA,
             "@type": "CreativeWork",
@@ -162,7 +162,7 @@ class _Crate:
             "instrument": {"@id": software[0]["@id"]},
             "object": _ids(*(entity["@id"] for entity in used)),
             "result": _ids(ROWS, TURNS, *([_place(record)] if record else [])),
-            **known(startTime=_time(record.get("started")), endTime=_time(record.get("ended")) or _time(last)),
+            **facts(startTime=_time(record.get("started")), endTime=_time(record.get("ended")) or _time(last)),
             **status,
             **error,
         }
@@ -181,8 +181,8 @@ class _Crate:
                 "name": "IntraBench",
                 "url": HOME,
                 "license": {"@id": "https://spdx.org/licenses/Apache-2.0"},
-                **known(softwareVersion=ours or "unknown", processorRequirements=machine),
-                **known(softwareRequirements=_ids(*(package["@id"] for package in packages))),
+                **facts(softwareVersion=ours or "unknown", processorRequirements=machine),
+                **facts(softwareRequirements=_ids(*(package["@id"] for package in packages))),
             },
             *packages,
         ]
@@ -196,7 +196,7 @@ class _Crate:
                 "additionalType": "http://schema.org/Dataset",
                 "name": name,
                 "description": "; ".join(filter(None, [card.title, card.modality, size_of(card), *card.caveats])),
-                **known(version=version, license=card.licence, citation=card.citation, url=card.homepage),
+                **facts(version=version, license=card.licence, citation=card.citation, url=card.homepage),
             }
 
     def _models(self, rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
@@ -210,9 +210,9 @@ class _Crate:
                 "additionalType": "http://schema.org/SoftwareApplication",
                 "name": model,
                 "description": about,
-                **known(version=version, sha256=sha256 if len(sha256) == 64 else ""),
+                **facts(version=version, sha256=sha256 if len(sha256) == 64 else ""),
                 **(
-                    known(license=entry.licence, citation=entry.citation, url=next(iter(entry.pages), ""))
+                    facts(license=entry.licence, citation=entry.citation, url=next(iter(entry.pages), ""))
                     if entry
                     else {}
                 ),

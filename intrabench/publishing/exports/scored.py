@@ -74,14 +74,14 @@ class Result:
     @property
     def details(self) -> dict[str, str]:
         """What stands beside the mean in tables, as texts."""
-        told = {name: f"{value:.6g}" for name, value in self.effort.items()}
-        told |= {name: str(count) for name, count in self.counts.items()}
+        texts = {name: f"{value:.6g}" for name, value in self.effort.items()}
+        texts |= {name: str(count) for name, count in self.counts.items()}
         adapted = sorted(set(self.sessions["adapted"].drop_nulls()) - {""})
-        return told | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
+        return texts | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
 
 
 @dataclass(frozen=True)
-class Scored:
+class LineResults:
     """All results of one `LINE`. rows: of its sessions."""
 
     key: tuple[Any, ...]
@@ -90,7 +90,7 @@ class Scored:
     results: Sequence[Result]
 
 
-def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[Scored], list[str]]:
+def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[LineResults], list[str]]:
     """The results of rows that count, and a sentence for each metric with infinite means, which JSON does not have.
 
     metric: a metric or a summary of sessions; empty: the number that leads in each protocol; None: all that were
@@ -102,7 +102,7 @@ def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[
     rows, notes = prompted(rows), list[str]()
     found: dict[tuple[Any, ...], list[Result]] = {}
     corrected = set(rows.filter(pl.col("round") > 0).select(*LINE, "prompter").unique().rows())
-    for spec, part in _asked(rows, metric):
+    for spec, part in _metrics(rows, metric):
         infinite = 0
         for state, round in STATES.items() if summary(spec) is None else [("final", None)]:
             for key, result in _results(part, spec, state, round):
@@ -118,10 +118,10 @@ def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[
         why = "table" if rows["status"].eq("not_applicable").all() else "failures"
         raise IntraBenchError(f"no session in these results has a score to export; `intrabench {why}` says why")
     parts = rows.with_columns(_label=labels.PROTOCOL).partition_by(LINE, as_dict=True)
-    return [Scored(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
+    return [LineResults(key, part["_label"][0], part, found[key]) for key, part in parts.items() if key in found], notes
 
 
-def _asked(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataFrame]]:
+def _metrics(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataFrame]]:
     """The metrics and summaries, each with the rows that it is taken of."""
     if metric is None:
         return [(one.column, rows) for one in measured_metrics(rows)]

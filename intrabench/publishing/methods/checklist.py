@@ -61,20 +61,20 @@ class Item:
 
 def paragraphs(of: Provenance, cites: Bibliography) -> tuple[dict[str, str], list[Item]]:
     """The paragraphs by title, and the checklist with what is missing."""
-    said, items = dict[str, str](), list[Item]()
+    texts, items = dict[str, str](), list[Item]()
     for title, facts in SECTIONS.items():
-        known = []
+        sentences = []
         for what, fact in facts.items():
             text = fact(of, cites)
             if isinstance(text, Missing):
                 items.append(Item(what, missing=text))
             else:
-                known.append(text)
+                sentences.append(text)
                 items.append(Item(what, title))
-        said[title] = " ".join(known)
+        texts[title] = " ".join(sentences)
     items.append(Item("initial and final values with intervals", "Results"))
     items += [Item(what, missing=why) for what, why in (*unknown(of), *NEVER)]
-    return said, items
+    return texts, items
 
 
 NEVER = (

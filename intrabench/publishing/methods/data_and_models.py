@@ -30,16 +30,16 @@ def _dataset(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str
     if card is None:
         return f"{name(one['dataset'])} ({about})"
     licence = "" if card.licence == "not stated" else f"; licence: {plain(card.licence)}"
-    told = f"{plain(card.title)}; {plain(card.modality)}; {about}{licence}"
-    return f"{name(one['dataset'])} ({told}){cites.cite([card.citation])}"
+    details = f"{plain(card.title)}; {plain(card.modality)}; {about}{licence}"
+    return f"{name(one['dataset'])} ({details}){cites.cite([card.citation])}"
 
 
 def selection(of: Provenance, cites: Bibliography) -> str:
     """Which cases and targets of the data sets were played."""
-    given = {what: of.options(what) for what in ("cases", "targets")}
-    said = [f"the {what} {listed([name(one) for one in words])}" for what, words in given.items() if words]
-    if said:
-        return f"Only a selection was played: {listed(said)}."
+    options = {what: of.options(what) for what in ("cases", "targets")}
+    parts = [f"the {what} {listed([name(one) for one in words])}" for what, words in options.items() if words]
+    if parts:
+        return f"Only a selection was played: {listed(parts)}."
     if not all("options" in record for record in of.records) or not of.records:
         return Missing("there is no record of the runs, so it is not known whether cases were selected")
     return "No cases or targets were left out by selection."
@@ -82,16 +82,18 @@ def contamination(of: Provenance, cites: Bibliography) -> str:
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (kind, model), found in seen.group_by("seen_in_training", "label", maintain_order=True):
         groups.setdefault((str(kind), tuple(found["dataset"])), []).append(str(model))
-    said: dict[str, list[str]] = {"yes": [], "no": [], "unknown": []}
+    texts: dict[str, list[str]] = {"yes": [], "no": [], "unknown": []}
     for (kind, datasets), names in groups.items():
         who, where = (listed([name(one) for one in some]) for some in (names, datasets))
-        said.setdefault(kind, []).append(f"{who} {'was' if len(names) == 1 else 'were'}{_NOT[kind]} trained on {where}")
-    known = [
-        *(f"{text}, or on data that contain it, so these numbers say little about new data" for text in said["yes"]),
-        *said["no"],
+        texts.setdefault(kind, []).append(
+            f"{who} {'was' if len(names) == 1 else 'were'}{_NOT[kind]} trained on {where}"
+        )
+    statements = [
+        *(f"{text}, or on data that contain it, so these numbers say little about new data" for text in texts["yes"]),
+        *texts["no"],
     ]
-    sentences = [f"By the published lists of training data, {'; '.join(known)}."] if known else []
-    sentences += [f"Whether {text} is unknown." for text in said["unknown"]]
+    sentences = [f"By the published lists of training data, {'; '.join(statements)}."] if statements else []
+    sentences += [f"Whether {text} is unknown." for text in texts["unknown"]]
     return " ".join(sentences) or Missing("rows do not say whether models were trained on the data")
 
 

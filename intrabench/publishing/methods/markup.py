@@ -93,8 +93,8 @@ class Bibliography:
         return f" [[{','.join(dict.fromkeys(keys))}]]" if keys else ""
 
     def _key(self, text: str) -> str:
-        for key, known in self.entries.items():
-            if known == text:
+        for key, entry in self.entries.items():
+            if entry == text:
                 return key
         stem = key_of(text)
         key = next(name for name in (stem + letter for letter in ("", *ascii_lowercase)) if name not in self.entries)

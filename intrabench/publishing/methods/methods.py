@@ -49,8 +49,8 @@ class Methods:
 
     def _paragraphs(self, format: Format) -> list[str]:
         numbers = {key: number for number, key in enumerate(self.bibliography.entries, 1)}
-        said = {title: write(text, format, numbers) for title, text in self.paragraphs.items()}
-        return [_heading("Methods", format), *(_titled(title, text, format) for title, text in said.items() if text)]
+        texts = {title: write(text, format, numbers) for title, text in self.paragraphs.items()}
+        return [_heading("Methods", format), *(_titled(title, text, format) for title, text in texts.items() if text)]
 
     def _results(self, format: Format) -> list[str]:
         drawn = f"`intrabench figures` draws {listed([name(one) for one in self.figures])}."
@@ -85,10 +85,10 @@ def make_methods(folder: Path, *, metric: str = "", aggregation: str = "protocol
     found = provenance(folder, statistic_of(metric, aggregation, failed, empty))
     bibliography = Bibliography()
     left_out = [*found.left_out, *averaged_otherwise(found.rows["protocol"], found.statistic.how)]
-    said, items = paragraphs(found, bibliography)
+    texts, items = paragraphs(found, bibliography)
     table, notes = _table(found)
     figures = [f"{one}.png" for one in drawn_figures(found)]
-    return Methods(said, _caption(found), table, notes, items, figures, bibliography, left_out)
+    return Methods(texts, _caption(found), table, notes, items, figures, bibliography, left_out)
 
 
 def _caption(of: Provenance) -> str:
@@ -127,8 +127,8 @@ def _with_interval(column: str) -> pl.Expr:
     ends = [
         pl.col(f"{column}{end}").map_elements(lambda value: f"{value:.3f}", pl.String) for end in ("", "_low", "_high")
     ]
-    known = pl.when(ends[1].is_not_null()).then(pl.format("{} [{}, {}]", *ends)).otherwise(pl.format("{} [-]", ends[0]))
-    return pl.when(pl.col(column).is_not_null()).then(known)
+    cell = pl.when(ends[1].is_not_null()).then(pl.format("{} [{}, {}]", *ends)).otherwise(pl.format("{} [-]", ends[0]))
+    return pl.when(pl.col(column).is_not_null()).then(cell)
 
 
 def _plain(frame: pl.DataFrame, notes: Footnotes) -> str:
@@ -159,7 +159,7 @@ def _titled(title: str, text: str, format: Format) -> str:
 
 
 def _list(items: Sequence[tuple[str, str]], format: Format) -> str:
-    texts = [f"{what}: {said}" for what, said in items]
+    texts = [f"{what}: {word}" for what, word in items]
     if format == "latex":
         lines = "\n".join(rf"\item {escaped(text.replace('`', ''), format)}" for text in texts)
         return f"\\begin{{itemize}}\n{lines}\n\\end{{itemize}}"

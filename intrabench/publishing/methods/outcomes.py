@@ -55,10 +55,10 @@ def human_time(of: Provenance, cites: Bibliography) -> str:
     cited = cites.cite([RCLICKS, EXTREME]) if shipped else ""
     sources = "; ".join(str(table(one)["source"]).replace("ours", "assumed by IntraBench") for one in shipped)
     measured = [one for one in tables if one not in TABLES]
-    said = [f"by the table{'s' * (len(tables) > 1)} {listed([name(one) for one in tables])}{cited}"]
-    said += [f"sources: {plain(sources)}"] if shipped else []
-    said += [f"{listed([name(one) for one in measured])} was calibrated on people"] if measured else []
-    return f"The time of the user was not measured but estimated from the actions, {'; '.join(said)}."
+    parts = [f"by the table{'s' * (len(tables) > 1)} {listed([name(one) for one in tables])}{cited}"]
+    parts += [f"sources: {plain(sources)}"] if shipped else []
+    parts += [f"{listed([name(one) for one in measured])} was calibrated on people"] if measured else []
+    return f"The time of the user was not measured but estimated from the actions, {'; '.join(parts)}."
 
 
 def machine_time(of: Provenance, cites: Bibliography) -> str:
@@ -82,12 +82,12 @@ def machine_time(of: Provenance, cites: Bibliography) -> str:
     return spent + how + where
 
 
-def _hardware(given: Mapping[str, Any]) -> str:
-    gpus = [str(one.get("name", one)) if isinstance(one, Mapping) else str(one) for one in given.get("gpus") or []]
-    cpu = f" ({plain(given['cpu'])})" if given.get("cpu") else ""
-    parts = [f"{several(given['cores'], 'core')}{cpu}"] if given.get("cores") else []
-    parts += [f"{given['memory_gb']} GB of memory"] if given.get("memory_gb") else []
-    parts += [f"the GPU {plain(one)}" for one in gpus] or ["no GPU"] * bool(given)
+def _hardware(hardware: Mapping[str, Any]) -> str:
+    gpus = [str(one.get("name", one)) if isinstance(one, Mapping) else str(one) for one in hardware.get("gpus") or []]
+    cpu = f" ({plain(hardware['cpu'])})" if hardware.get("cpu") else ""
+    parts = [f"{several(hardware['cores'], 'core')}{cpu}"] if hardware.get("cores") else []
+    parts += [f"{hardware['memory_gb']} GB of memory"] if hardware.get("memory_gb") else []
+    parts += [f"the GPU {plain(one)}" for one in gpus] or ["no GPU"] * bool(hardware)
     return listed(parts)
 
 
@@ -95,29 +95,29 @@ def failures(of: Provenance, cites: Bibliography) -> str:
     """Sessions that failed, gave nothing, or could not be played."""
     empty = of.scored.filter(pl.col("status") == "empty").height
     failed, refused = (int(of.scored[name].sum()) for name in ("failed", "not_applicable"))
-    said = (
+    text = (
         f"Of {several(of.scored.height, 'session')}, {failed or 'none'} failed and {empty or 'none'} ended with an "
         f"empty answer ({of.statistic.policy.describe()})."
     )
     if refused:
-        said += f" In {count(refused, 'session')}, the model could not take the prompts; these enter no mean."
+        text += f" In {count(refused, 'session')}, the model could not take the prompts; these enter no mean."
     if lost := without_data(of.rows):
-        said += f" Cases that could not be read enter no mean: {plain(lost)}."
-    return said
+        text += f" Cases that could not be read enter no mean: {plain(lost)}."
+    return text
 
 
 def adaptation(of: Provenance, cites: Bibliography) -> str:
     """Prompts that were converted."""
-    told = adapted(of.rows, ["line"])
-    told = told.filter(~pl.col("note").str.starts_with(INAPPLICABLE))
-    if told.is_empty():
+    notes = adapted(of.rows, ["line"])
+    notes = notes.filter(~pl.col("note").str.starts_with(INAPPLICABLE))
+    if notes.is_empty():
         none = of.scored["not_applicable"].all()
         return Missing("no model could take the prompts") if none else "The models got all prompts as they were given."
-    said = [
+    parts = [
         f"{name(of.names[one['line']])}: {name(one['note'])} in {shares([one['sessions'] / one['of']])}"
-        for one in told.iter_rows(named=True)
+        for one in notes.iter_rows(named=True)
     ]
-    return f"Prompts that a model does not take were converted, at the same effort: {'; '.join(said)}."
+    return f"Prompts that a model does not take were converted, at the same effort: {'; '.join(parts)}."
 
 
 def scores_of(of: Provenance, cites: Bibliography) -> str:
@@ -159,12 +159,12 @@ def statistics(of: Provenance, cites: Bibliography) -> str:
         if of.models.height > 1
         else ""
     )
-    said = (
+    text = (
         f"Intervals of {100 * LEVEL:g} % come from {DRAWS} bootstrap draws of patients (bias-corrected and "
         f"accelerated, with the wider tails of a t interval{wide}); with fewer than {FEW} patients in a data set there "
         f"is none.{claims}"
     )
-    return said + (f" Averages with fewer than {ENOUGH} patients are marked." if few else "")
+    return text + (f" Averages with fewer than {ENOUGH} patients are marked." if few else "")
 
 
 def software(of: Provenance, cites: Bibliography) -> str:

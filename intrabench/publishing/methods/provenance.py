@@ -67,8 +67,8 @@ class Provenance(Evaluation):
         """What the runs were given for an option, each once."""
         found: list[str] = []
         for record in self.records:
-            given = record.get("options", {}).get(name)
-            found += given if isinstance(given, list) else [given] if given not in (None, "") else []
+            value = record.get("options", {}).get(name)
+            found += value if isinstance(value, list) else [value] if value not in (None, "") else []
         return list(dict.fromkeys(without_paths(str(one)) for one in found))
 
     @cached_property

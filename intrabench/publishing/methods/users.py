@@ -135,9 +135,9 @@ def _described(spec: str, cites: Bibliography) -> str:
     if entry is None:
         return name(spec)
     cited = cites.cite(of_prompters(name_of(spec)))
-    said = _PRINTED.sub("", plain(entry.summary)).rstrip(".")
+    text = _PRINTED.sub("", plain(entry.summary)).rstrip(".")
     return (
-        f"{name(spec)} ({said[:1].lower() if said[1:2].islower() or said[1:2] == ' ' else said[:1]}{said[1:]}){cited}"
+        f"{name(spec)} ({text[:1].lower() if text[1:2].islower() or text[1:2] == ' ' else text[:1]}{text[1:]}){cited}"
     )
 
 

@@ -72,7 +72,7 @@ def answers(results: BudgetResults, curves: Mapping[str, Any]) -> dict[str, Any]
             "compared": sorted(compared),
             "lines": [_line(results, line) for line in results.names.lines["line"].sort()],
             "boxes": _boxes(results.reached.sessions, shown, compared),
-            "units": [_scripted(unit) for unit in units],
+            "units": [_script_data(unit) for unit in units],
         },
     }
 
@@ -96,7 +96,7 @@ def _unit(
         "start": _start(results, against),
         "front": on,
         "front_says": [
-            narrative.of_front(results.noted({point[1]: mark}), against, point)
+            narrative.of_front(results.with_notes({point[1]: mark}), against, point)
             for point, mark in zip(points, marks, strict=True)
         ],
         "front_more": len(on) - len(points),
@@ -114,13 +114,13 @@ def _stop(
     )
     inside_too = results.compared & set(results.reached.places.get(budget, ()))  # of which one may lack a data set
     marks, notes = notes_at(results.rows, budget, inside_too, results.lead.column)
-    results = results.noted(marks)
+    results = results.with_notes(marks)
     sentences: list[tuple[str, Sentence]] = []
     if ranked:
         first = ranked[0]
         sentences = [
             ("", narrative.best(results, budget, ranked)),
-            ("", narrative.flattered(ranked)),
+            ("", narrative.caution(ranked)),
             ("", narrative.of_datasets(results, budget, first)),
             ("Where it fails", narrative.weak(results, spots.get(first.place.state, ()))),
             ("How long it takes", speed_sentence(results.speed, results.names, first.line)),
@@ -171,7 +171,7 @@ def _row(one: Standing, note: str) -> dict[str, Any]:
     }
 
 
-def _scripted(unit: Mapping[str, Any]) -> dict[str, Any]:
+def _script_data(unit: Mapping[str, Any]) -> dict[str, Any]:
     """What scripts need of an effort."""
     stops = [{key: stop[key] for key in ("label", "rows", "outside", "more")} for stop in unit["stops"]]
     return {"name": unit["name"], "start": unit["start"], "front": unit["front"], "stops": stops}
@@ -218,11 +218,11 @@ def notes_after(
 ) -> tuple[list[str], Mapping[str, str]]:
     """The mark of each point, a line after a round, and the texts of the marks; else as `notes_at`."""
     frame = pl.DataFrame(points, schema={"line": rows.schema["line"], "after": pl.Int64}, orient="row")
-    told = [
+    notes = [
         adapted(rows.filter(line=line), ["line"], after, column).with_columns(after=pl.lit(after, pl.Int64))
         for line, after in points
     ]
-    found = footnotes(frame, [Place(pl.concat(told), ["line", "after"], ["answer"])] if told else [])
+    found = footnotes(frame, [Place(pl.concat(notes), ["line", "after"], ["answer"])] if notes else [])
     return _marks(found, frame), found.texts
 
 

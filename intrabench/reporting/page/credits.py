@@ -47,12 +47,12 @@ def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list
     lines: `lines_of`. records: the records of the runs, which name the weights of each model; a model that they lack
     names its own.
     """
-    known = list(records)
+    records = list(records)
     registered = lines.filter(pl.col("weights") == weights.REGISTERED)
     listed = []
     for name in registered["model"].unique().sort():
         try:
-            entry = weights_of(name, known)
+            entry = weights_of(name, records)
         except IntraBenchError as error:
             listed.append(Credit(name, "unknown to this installation", str(error)))
             continue
@@ -81,5 +81,5 @@ def command(line: Mapping[str, Any], datasets: Sequence[str]) -> str:
 
 def _weights(line: Mapping[str, Any]) -> list[str]:
     """The option that gives a model its weights; nothing for the registered ones. FILE stands for a file by hand."""
-    given = {RANDOM: RANDOM, BY_HAND: f"FILE-{(line['weights_sha256'] or '')[:8]}"}.get(line["weights"])
-    return ["--weights", given] if given else []
+    value = {RANDOM: RANDOM, BY_HAND: f"FILE-{(line['weights_sha256'] or '')[:8]}"}.get(line["weights"])
+    return ["--weights", value] if value else []

@@ -18,7 +18,7 @@ from intrabench.reporting.page.narrative import chance
 from intrabench.results.statuses import UNDONE
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.budgets import Gain, gains
-from intrabench.statistics.resample import AVERAGE, FEW, Drawn, with_average
+from intrabench.statistics.resample import AVERAGE, FEW, Draws, with_average
 from intrabench.statistics.scores import UNIT
 from intrabench.statistics.significance import ENOUGH, differences
 from intrabench.statistics.soundness import check_mixable
@@ -27,11 +27,11 @@ PAIRS = 200
 """So many pairs are listed."""
 
 
-def pair_gains(drawn: Drawn, pairs: pl.DataFrame, best: Best) -> list[Gain]:
+def pair_gains(draws: Draws, pairs: pl.DataFrame, best: Best) -> list[Gain]:
     """`gains` of the first line over the second of each pair; NaN of those of which one lacks a data set."""
-    where = {line: number for number, line in enumerate(drawn.lines["line"])}
+    where = {line: number for number, line in enumerate(draws.lines["line"])}
     return gains(
-        drawn, [(where[one], where[other]) for one, other in pairs.select("line", "line_other").iter_rows()], best
+        draws, [(where[one], where[other]) for one, other in pairs.select("line", "line_other").iter_rows()], best
     )
 
 
@@ -139,11 +139,13 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) ->
     The pairs whose claim is most likely false come first.
     """
     needed = ("line", *UNIT, "patient", "value", "failed", "not_applicable")
-    known = scored.select(needed).filter(pl.col("value").is_finite())
-    first = known.filter(pl.col("line") == best).select(*UNIT, best="value")
-    units = known.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
+    values = scored.select(needed).filter(pl.col("value").is_finite())
+    first = values.filter(pl.col("line") == best).select(*UNIT, best="value")
+    units = values.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
     units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
     found = []
+    # An average over data sets compares only over the same ones, and lines have different data sets in common with the
+    # best; so those that share the same ones are computed together.
     units = units.with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))
     for alike in units.partition_by("_shared"):
         every = differences(alike.drop("_shared"), ["line"], how).filter(pl.col("dataset") == AVERAGE)

@@ -83,11 +83,11 @@ def chance(p: float | None) -> str:
 def listed(items: Sequence[Sentence], most: int = 3) -> Sentence:
     """``A, B and C``, or ``A, B, C and 4 more``."""
     kept = [*items[:most], *([[text(f"{len(items) - most} more")]] if len(items) > most else [])]
-    said: Sentence = []
+    sentence: Sentence = []
     for number, item in enumerate(kept):
-        said += [text(" and " if number == len(kept) - 1 else ", ")] if number else []
-        said += item
-    return said
+        sentence += [text(" and " if number == len(kept) - 1 else ", ")] if number else []
+        sentence += item
+    return sentence
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class BudgetResults:
     modalities: Mapping[str, str]
     speed: pl.DataFrame
 
-    def noted(self, notes: Mapping[int, str]) -> BudgetResults:
+    def with_notes(self, notes: Mapping[int, str]) -> BudgetResults:
         """The same with these marks at the names of lines."""
         return replace(self, names=replace(self.names, notes=notes))
 
@@ -136,11 +136,11 @@ def best(results: BudgetResults, budget: Budget, ranked: Sequence[Standing]) -> 
         if first.place.spent is None or isinf(budget.limit)
         else f", with {_effort(budget, first.place.spent)} on average"
     )
-    said = [text(_at(budget)), *results.names.of(first.line)]
-    said.append(text(f" reaches {_score(results.lead, first.value)} ({within}; {of}){spent}"))
+    sentence = [text(_at(budget)), *results.names.of(first.line)]
+    sentence.append(text(f" reaches {_score(results.lead, first.value)} ({within}; {of}){spent}"))
     if len(ranked) == 1:
-        return [*said, text("; no other line is within this budget."), *_over(results, first)]
-    return [*said, *_next(results, ranked), *_over(results, first)]
+        return [*sentence, text("; no other line is within this budget."), *_over(results, first)]
+    return [*sentence, *_next(results, ranked), *_over(results, first)]
 
 
 def _next(results: BudgetResults, ranked: Sequence[Standing]) -> Sentence:
@@ -152,7 +152,7 @@ def _next(results: BudgetResults, ranked: Sequence[Standing]) -> Sentence:
         return [text(". Equally good " + ("is " if len(ties) == 1 else "are ")), *who, text(".")]
     worse, value = _WORSE[results.lead.scale.best], second.behind.value
     by = f"{digits_of(value, _finer(results.lead))} {worse}" if isfinite(value) else f"infinitely {worse}"
-    said = [
+    sentence = [
         text(". The next, "),
         *results.names.of(second.line),
         text(f", is {by} ({_chance(results.lead, second.behind)}). "),
@@ -163,7 +163,7 @@ def _next(results: BudgetResults, ranked: Sequence[Standing]) -> Sentence:
         if unsure and second.behind.certain is False
         else ""
     )
-    return [*said, text(_verdict(second.behind) + others)]
+    return [*sentence, text(_verdict(second.behind) + others)]
 
 
 def _chance(lead: LeadingScore, behind: Behind) -> str:
@@ -202,7 +202,7 @@ def _over(results: BudgetResults, first: Standing) -> Sentence:
     return [text(f" In {over} even the first prompts cost more; that counts as {worst}.")]
 
 
-def flattered(ranked: Sequence[Standing]) -> Sentence:
+def caution(ranked: Sequence[Standing]) -> Sentence:
     """What to think of a lead; nothing if there is none."""
     if len(ranked) == 1 or ranked[1].rank == 1:
         return []
@@ -224,8 +224,8 @@ def of_datasets(results: BudgetResults, budget: Budget, first: Standing) -> Sent
         if first.place.state in leading["state"]:
             continue
         row = leading.sort("state").row(0, named=True)
-        own = one.filter(state=first.place.state)["value"].to_list()
-        if own and _amount(results.lead, own[0]) == _amount(results.lead, row["value"]):
+        values = one.filter(state=first.place.state)["value"].to_list()
+        if values and _amount(results.lead, values[0]) == _amount(results.lead, row["value"]):
             continue
         within = f", {_span(results.lead, row['low'], row['high'])}" if row["low"] is not None else ""
         worth = text(f" ({_amount(results.lead, row['value'])}{within})")
@@ -257,11 +257,11 @@ def weak(results: BudgetResults, spots: Sequence[Spot]) -> Sentence:
             )
     if not parts:
         return []
-    said: Sentence = [text("Its mean over targets is worst ")]
+    sentence: Sentence = [text("Its mean over targets is worst ")]
     for number, part in enumerate(parts):
-        said += [text("; ")] if number else []
-        said += part
-    return [*said, text(".")]
+        sentence += [text("; ")] if number else []
+        sentence += part
+    return [*sentence, text(".")]
 
 
 def _which(spot: Spot) -> Sentence:

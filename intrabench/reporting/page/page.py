@@ -37,7 +37,7 @@ from intrabench.statistics.evaluation import Evaluation, counted_rows, with_line
 from intrabench.statistics.measures import scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
-from intrabench.statistics.resample import Drawn, drawn_intervals, resample
+from intrabench.statistics.resample import Draws, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
@@ -150,17 +150,18 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     metrics = {one: scores(ends, one.column, policy=policy) for one in measured_metrics(rows)}
     failures, left_out = failure_grid(rows)
     scored = dice if lead.metric == "dice" else evaluation.scored
-    played, drawn = steps(rows, scored_by(lead.metric), policy), resample(scored, ["line"], how)
-    means = drawn_intervals(scored, ["line"], how, drawn)
+    played, draws = steps(rows, scored_by(lead.metric), policy), resample(scored, ["line"], how)
+    means = drawn_intervals(scored, ["line"], how, draws)
     by, leading = scored_by(lead.metric), summary(lead.metric)
     bounded = played if lead.bounded else steps(rows, policy=policy)
     short = cut_short_of(bounded, ["line"], tables.clicks_to_goal(by if lead.bounded else "dice"))
     capped = capped_numbers(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
     notes, marks = tables.line_notes(rows, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
-    own = [(told, grid, grid.notes(notes.texts)) for told, grid in protocol_grids(rows, lines, policy, marks)]
+    grids = [(text, grid, grid.notes(notes.texts)) for text, grid in protocol_grids(rows, lines, policy, marks)]
+    # Marks that only the tables of protocols have are explained below these, and not again in the notes of all tables.
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
-    only_own = {mark for *_, below in own for mark in below} - elsewhere
+    only_there = {mark for *_, below in grids for mark in below} - elsewhere
     names = Names(lines, frozenset(line for line, _ in seen))
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in evaluation.datasets.items()}
     budgets = budgets_of(played)
@@ -170,16 +171,16 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "lead": lead,
         **_answers(scored, BudgetResults(lead, rows, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
-        "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_own},
+        "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_there},
         "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),
         "metrics": tables.metric_grid(metrics, lines, how, plain),
         "explore": explored(scored, lines, lead),
-        "own": own,
+        "own": grids,
         "curves": curves,
         "curves_note": sentence(adapted(rows, ["line"]), evaluation.names),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),
         "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
-        **_ranking(scored, drawn, lines, names.seen, marked, lead),
+        **_ranking(scored, draws, lines, names.seen, marked, lead),
         **claim_section(scored, lines, lead),
         "sizes": tables.size_grid(strata(scored, evaluation.pictures), lines, marked, lead),
         "perturbed": _perturbed(dice, evaluation.names, how),
@@ -209,7 +210,7 @@ def _perturbed(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation)
 
 
 def _ranking(
-    scored: pl.DataFrame, drawn: Drawn, lines: pl.DataFrame, seen: Set[int], marks: tables.Notes, lead: LeadingScore
+    scored: pl.DataFrame, draws: Draws, lines: pl.DataFrame, seen: Set[int], marks: tables.Notes, lead: LeadingScore
 ) -> dict[str, Any]:
     """The table of ranks of models with the same prompter, notes on it, and the tests of all pairs of lines.
 
@@ -220,10 +221,10 @@ def _ranking(
         check_mixable(scored, lead.column)
         tested = pairs(scored, ["line"], best=lead.best)
         within = dict(lines.select("line", "shown").iter_rows())
-        found, left_out = rankings(scored, drawn, within, lead.how, best=lead.best)
+        found, left_out = rankings(scored, draws, within, lead.how, best=lead.best)
         ranked = tables.ranking_grid(found, lines, seen, marks, lead) if found else None
         notes = _about_ranks(found, left_out, lines)
-        apart = pair_gains(drawn, tested.head(PAIRS), lead.best)
+        apart = pair_gains(draws, tested.head(PAIRS), lead.best)
     except IntraBenchError as error:
         notes = [str(error)]
     listed, others = pair_grid(tested, apart, lines, seen, lead)

@@ -64,14 +64,14 @@ def protocol_grids(
 
 def _definitions(rows: pl.DataFrame, preset: Protocol, policy: FailurePolicy) -> str:
     heading = numbers_heading(Layout(policy=policy), [preset])
-    told = ". ".join(line if at == 0 else line[:1].upper() + line[1:] for at, line in enumerate(heading.split("\n")))
+    terms = ". ".join(line if at == 0 else line[:1].upper() + line[1:] for at, line in enumerate(heading.split("\n")))
     groups = (
         " Groups of clicks: the mean over groups; dSB is that against the baseline, dGR the least against the most "
         f"likely clicks, in percent; NSR@20 is the spread over groups by the mean, of {described(_AREA)}."
         if _grouped(rows)
         else ""
     )
-    return f"{told}.{groups}"
+    return f"{terms}.{groups}"
 
 
 def _grid(
@@ -86,12 +86,12 @@ def _grid(
     columns = {head: _means(plain, spec, how, policy) for head, spec in numbers}
     marks = {head: notes.get(summary(spec), notes[None]) for head, spec in numbers}
     keys = list(dict.fromkeys(key for column in columns.values() for key in column))
-    known = {row["line"]: row for row in lines.iter_rows(named=True)}
+    by_line = {row["line"]: row for row in lines.iter_rows(named=True)}
     extra, spread = _spread(rows, lines, policy)
-    keys = sorted(keys, key=lambda key: (key[1], known[key[0]]["name"]))
+    keys = sorted(keys, key=lambda key: (key[1], by_line[key[0]]["name"]))
     made, groups = [], []
     for line, dataset in keys:
-        about = known[line]
+        about = by_line[line]
         cells = [word(about["label"]), word(about["shown"]), word(dataset)]
         cells += [
             number(columns[head].get((line, dataset)), digits_of(spec), note=marks[head].get((line, dataset), ""))

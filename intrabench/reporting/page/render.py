@@ -32,8 +32,8 @@ def asset(name: str, package: str = REPORT) -> Any:
     """A script or style, as `render` puts it into pages."""
     from markupsafe import Markup
 
-    own = files(package).joinpath("page", name)
-    return Markup((own if own.is_file() else files(REPORT).joinpath("page", name)).read_text(encoding="utf-8"))
+    file = files(package).joinpath("page", name)
+    return Markup((file if file.is_file() else files(REPORT).joinpath("page", name)).read_text(encoding="utf-8"))
 
 
 @cache

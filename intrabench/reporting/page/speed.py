@@ -53,10 +53,10 @@ def speed_sentence(found: pl.DataFrame, names: Names, line: int) -> Sentence:
     """How long the model of a line takes, on the device where it answered most; empty if that was not measured."""
     label = names.lines.filter(pl.col("line") == line)["label"][0]
     mine = found.filter(pl.col("model") == label, pl.col("median_s").is_not_null()).sort("answers", descending=True)
-    return _said(mine.row(0, named=True)) if len(mine) else []
+    return _sentence(mine.row(0, named=True)) if len(mine) else []
 
 
-def _said(row: Mapping[str, Any]) -> Sentence:
+def _sentence(row: Mapping[str, Any]) -> Sentence:
     device = f" on {row['device']}" if row["device"] else ""
     within = f"{_seconds(row['median_s'])} (median; 95 % within {_seconds(row['most_s'])})"
     shared = f", its share of up to {row['batch']} answered at once" if (row["batch"] or 1) > 1 else ""

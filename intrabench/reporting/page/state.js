@@ -84,11 +84,11 @@ const view = (() => {
   function bind(control, name) {
     const radios = control.tagName ? null : [...control];
     const one = radios?.[0] ?? control;
-    const held = () => (radios ? radios.find((radio) => radio.checked)?.value : control.type === "checkbox" ? String(control.checked) : control.value);
-    const first = held();
+    const current = () => (radios ? radios.find((radio) => radio.checked)?.value : control.type === "checkbox" ? String(control.checked) : control.value);
+    const first = current();
     const put = () => {
       const value = chosen.get(name) ?? first;
-      if (value === held()) return;
+      if (value === current()) return;
       const changed = radios ? radios.find((radio) => radio.value === value) : control;
       if (!changed || (control.options && ![...control.options].some((option) => option.value === value))) return; // of another report
       if (radios) changed.checked = true;
@@ -101,7 +101,7 @@ const view = (() => {
     const slides = ["range", "search", "text", "number"].includes(one.type);
     for (const node of radios ?? [control])
       node.addEventListener(slides ? "input" : "change", () => {
-        const value = held() === first ? null : held();
+        const value = current() === first ? null : current();
         if (value === (chosen.get(name) ?? null)) return;
         (slides ? set : go)({ [name]: value }, node.closest("section[id]")?.id);
       });

@@ -25,9 +25,9 @@ def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFra
     of scans, because a pixel has no volume.
     """
     amount = pl.when("picture").then(pl.col("target_ml") * 1000).otherwise("target_ml")  # a pixel counts as 1 mm³
-    known = scored.filter(pl.col("target_ml").is_not_null())
-    known = known.with_columns(picture=pl.col("dataset").is_in(list(pictures))).with_columns(amount=amount)
-    sized = known.join(_thirds(known), on=_TARGET)
+    rows = scored.filter(pl.col("target_ml").is_not_null())
+    rows = rows.with_columns(picture=pl.col("dataset").is_in(list(pictures))).with_columns(amount=amount)
+    sized = rows.join(_thirds(rows), on=_TARGET)
     names = sized.group_by("size", "picture").agg(
         pl.col("amount").min().alias("least"),
         pl.col("amount").max().alias("most"),
@@ -47,9 +47,9 @@ def _between(size: Mapping[str, float]) -> str:
     return f"{' to '.join(dict.fromkeys(shown))} {'pixels' if size['picture'] else 'ml'} ({size['targets']})"
 
 
-def _thirds(known: pl.DataFrame) -> pl.DataFrame:
+def _thirds(rows: pl.DataFrame) -> pl.DataFrame:
     """The third of all targets of scans, or of pictures, to which each belongs."""
-    targets = known.unique(_TARGET).sort("picture", "amount", *_TARGET)
+    targets = rows.unique(_TARGET).sort("picture", "amount", *_TARGET)
     place = pl.int_range(pl.len()) * len(SIZES) // pl.len()
     sized = targets.with_columns(
         size=place.over("picture").replace_strict(dict(enumerate(SIZES)), return_dtype=pl.String)
@@ -86,10 +86,10 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
     played = sessions.filter(pl.col("value").is_not_null(), pl.col("target") != WHOLE_CASE)
     if played.is_empty():
         return {}
-    told = pl.concat([_named(played, kind, one) for kind, one in _kinds(modalities).items()])
+    groups = pl.concat([_named(played, kind, one) for kind, one in _kinds(modalities).items()])
     keys = ["state", "kind", "name"]
     means = (
-        told.drop_nulls("name")
+        groups.drop_nulls("name")
         .group_by(keys)
         .agg(
             pl.col("value").mean().alias("mean"),
@@ -110,7 +110,7 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
     kept = ordered.filter(chosen)
     if kept.is_empty():
         return {}
-    pooled = as_one_dataset(told.join(kept.select(keys), on=keys, how="semi"))
+    pooled = as_one_dataset(groups.join(kept.select(keys), on=keys, how="semi"))
     ends = intervals(pooled, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     found: dict[int, list[Spot]] = {}
     pictures = any(text.startswith("natural") for text in modalities.values())  # pixels have no volume
@@ -124,13 +124,13 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
 
 
 def _kinds(modalities: Mapping[str, str]) -> dict[str, pl.Expr]:
-    known = {dataset: text for dataset, text in modalities.items() if text}
+    names = {dataset: text for dataset, text in modalities.items() if text}
     rank = pl.col("target_ml").rank("min").over("state") - 1  # equal volumes belong to the same third
     third = (rank * len(SIZES) // pl.col("target_ml").count().over("state")).cast(pl.Int64)
     return {
         "label": pl.col("label"),
         "size": third.replace_strict(dict(enumerate(SIZES)), default=None, return_dtype=pl.String),
-        "modality": pl.col("dataset").replace_strict(known, default=None, return_dtype=pl.String),
+        "modality": pl.col("dataset").replace_strict(names, default=None, return_dtype=pl.String),
         "dataset": pl.col("dataset"),
     }
 

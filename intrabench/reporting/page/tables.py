@@ -41,13 +41,15 @@ def line_notes(
     capped: numbers that have a cap, and the sessions that they are of.
     """
     datasets = rows["dataset"].unique().sort().to_list()
+    # All tables of the page share their letters, so footnotes are made of one imagined table, with a column for each
+    # number and data set.
     columns = {(of, place): f"{n} {place}" for n, of in enumerate([None, *capped]) for place in [*datasets, AVERAGE]}
 
-    def at(told: pl.DataFrame, whole: pl.DataFrame, numbers: Sequence[Measure | None]) -> list[Place]:
+    def at(notes: pl.DataFrame, whole: pl.DataFrame, numbers: Sequence[Measure | None]) -> list[Place]:
         def place(found: pl.DataFrame, name: str, again: bool = False) -> Place:
             return Place(found, ["line"], [columns[one, name] for one in numbers], again)
 
-        return [*(place(told.filter(dataset=name), name) for name in datasets), place(whole, AVERAGE, again=True)]
+        return [*(place(notes.filter(dataset=name), name) for name in datasets), place(whole, AVERAGE, again=True)]
 
     by = ["line", "dataset"]
     places = at(adapted(rows, by), adapted(rows, ["line"]), [None, *capped])
@@ -56,8 +58,8 @@ def line_notes(
     found = footnotes(lines.select("line"), places)
     marks: dict[Measure | None, dict[tuple[int, str], str]] = {one: {} for one in (None, *capped)}
     for (of, name), column in columns.items():
-        given = found.marks.get(column, [""] * lines.height)
-        marks[of] |= {(line, name): mark for line, mark in zip(lines["line"], given, strict=True) if mark}
+        cells = found.marks.get(column, [""] * lines.height)
+        marks[of] |= {(line, name): mark for line, mark in zip(lines["line"], cells, strict=True) if mark}
     return found, {**marks}
 
 

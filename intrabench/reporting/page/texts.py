@@ -40,16 +40,16 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
     facts = [
         ("Sessions", f"{_count(scored.height)}, {_count(failed)} failed, {_count(inapplicable)} not applicable"),
         ("Targets", f"{_distinct(targets, 'dataset', 'case', 'target')} in {cases} case{'s' * (cases != '1')}{of}"),
-        ("Data sets", _listed(rows, "dataset")),
-        ("Models", _listed(rows.select(labels.MODEL), "model")),
+        ("Data sets", _values(rows, "dataset")),
+        ("Models", _values(rows.select(labels.MODEL), "model")),
         (
             "Prompters",
             f"{_distinct(rows, 'prompter')}, "
             + (f"with up to {several(most, 'correction')}" if most else "without corrections"),
         ),
-        ("Seeds", _listed(rows, "seed")),
-        ("Protocol", _listed(rows.select(labels.PROTOCOL), "protocol")),
-        ("Devices", _listed(rows, "device")),
+        ("Seeds", _values(rows, "seed")),
+        ("Protocol", _values(rows.select(labels.PROTOCOL), "protocol")),
+        ("Devices", _values(rows, "device")),
         ("Machine time", _time(machine)),
         ("Peak memory", _peak(rows)),
         ("Written", " to ".join(_minute(rows, end) for end in (pl.Expr.min, pl.Expr.max))),
@@ -140,11 +140,11 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
         *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
         *((name, effort_table(name)["source"]) for name in TABLES),
-        *((name, "Seconds of a calibration, which the records of its runs hold.") for name in _measured(rows)),
+        *((name, "Seconds of a calibration, which the records of its runs hold.") for name in _calibrated_tables(rows)),
     ]
 
 
-def _measured(rows: pl.DataFrame) -> list[str]:
+def _calibrated_tables(rows: pl.DataFrame) -> list[str]:
     """The effort tables that do not ship."""
     return [name for name in rows["effort"].unique().drop_nulls().sort() if name not in TABLES]
 
@@ -171,7 +171,7 @@ def _time(seconds: float) -> str:
 _UNITS = (("h", 3600), ("min", 60))
 
 
-def _listed(rows: pl.DataFrame, name: str) -> str:
+def _values(rows: pl.DataFrame, name: str) -> str:
     return ", ".join(str(value) for value in rows[name].unique().drop_nulls().sort())
 
 

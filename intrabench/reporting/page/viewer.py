@@ -94,7 +94,7 @@ def views(
     budget = min(BUDGET, TOTAL // max(len(targets), 1))
     for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
         here = list(group)
-        stored = _stored(here[0], datasets[here[0].dataset])
+        stored = _stored_case(here[0], datasets[here[0].dataset])
         for one in here:
             about = {
                 "dataset": one.dataset,
@@ -111,10 +111,10 @@ def views(
             except IntraBenchError as error:
                 yield about | {"problem": str(error)}
                 continue
-            yield about | _shown(results, one, volume, target, turns, played, joint, budget)
+            yield about | _target_view(results, one, volume, target, turns, played, joint, budget)
 
 
-def _stored(one: Sample, dataset: Dataset | str) -> Any:
+def _stored_case(one: Sample, dataset: Dataset | str) -> Any:
     """The case of a target, or why it is not available."""
     if isinstance(dataset, str):
         return dataset
@@ -127,7 +127,7 @@ def _stored(one: Sample, dataset: Dataset | str) -> Any:
         return str(error)
 
 
-def _shown(
+def _target_view(
     results: Path,
     one: Sample,
     volume: Volume,
@@ -138,7 +138,7 @@ def _shown(
     budget: int,
 ) -> dict[str, Any]:
     """A target in the smallest window that contains it and all its sessions. joint: the members of joint sessions."""
-    masks, given, unread = dict[str, list[Mask]](), dict[str, dict[int, list[Turn]]](), list[str]()
+    masks, by_session, unread = dict[str, list[Mask]](), dict[str, dict[int, list[Turn]]](), list[str]()
     for session in [session["session"] for session in one.sessions]:
         try:
             masks[session] = read_masks(results, session)
@@ -146,14 +146,14 @@ def _shown(
             masks[session] = []
             unread.append(str(error))
         try:
-            given[session] = _turns(turns.filter(pl.col("session") == session), session, volume)
+            by_session[session] = _turns(turns.filter(pl.col("session") == session), session, volume)
         except IntraBenchError as error:  # shown without the prompts
-            given[session] = {}
+            by_session[session] = {}
             unread.append(str(error))
     window = Window.around(
         target,
         [mask for listed in masks.values() for mask in listed],
-        [turn.prompts for rounds in given.values() for listed in rounds.values() for turn in listed],
+        [turn.prompts for rounds in by_session.values() for listed in rounds.values() for turn in listed],
         volume,
         budget,
     )
@@ -161,7 +161,7 @@ def _shown(
     for session in one.sessions:
         key = session["session"]
         played = rows.filter(pl.col("session") == key).sort("round").iter_rows(named=True)
-        rounds = [_round(row, masks[key], given[key].get(row["round"], []), window) for row in played]
+        rounds = [_round(row, masks[key], by_session[key].get(row["round"], []), window) for row in played]
         others = [member for member in joint.get(session["joint"] or "", ()) if member != key]
         if others:
             _add_others(rounds, results, others, window, unread)
@@ -180,7 +180,7 @@ def _turns(stored: pl.DataFrame, session: str, volume: Volume) -> dict[int, list
     return found
 
 
-def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn], window: Window) -> dict[str, Any]:
+def _round(row: Mapping[str, Any], masks: Sequence[Mask], turns: Sequence[Turn], window: Window) -> dict[str, Any]:
     """A round: its scores, the user's prompts, and the answer after it if masks were kept."""
     number = row["round"]
     return {
@@ -189,8 +189,8 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[Turn],
         "too_much": row["fp_voxels"],
         "missed": row["fn_voxels"],
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
-        "given": [marks(turn.prompts) for turn in given],
-        "typed": [turn.prompts.text for turn in given if turn.prompts.text is not None],
+        "given": [marks(turn.prompts) for turn in turns],
+        "typed": [turn.prompts.text for turn in turns if turn.prompts.text is not None],
     }
 
 

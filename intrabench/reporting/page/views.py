@@ -43,12 +43,12 @@ class Window:
 
     @classmethod
     def around(
-        cls, target: Target, answers: Sequence[Mask], given: Sequence[Prompts], volume: Volume, budget: int = BUDGET
+        cls, target: Target, answers: Sequence[Mask], prompts: Sequence[Prompts], volume: Volume, budget: int = BUDGET
     ) -> Window:
         """The window of the target and the near parts of answers and prompts, with a margin, in `budget` voxels."""
         margin, reach = ([ceil(mm / step) for step in volume.spacing_mm] for mm in (_MARGIN_MM, _REACH_MM))
         near = grow(target.mask.box, reach, volume.shape)
-        shown = [*(mask.box for mask in answers), *(box for prompts in given for box in _boxes(prompts))]
+        shown = [*(mask.box for mask in answers), *(box for one in prompts for box in _boxes(one))]
         cut = [common for box in shown if (common := intersection(box, near))]
         corners = np.array([target.mask.box, *cut])
         z0, y0, x0 = corners[:, :3].min(axis=0).tolist()
@@ -136,6 +136,8 @@ def _boxes(prompts: Prompts) -> list[Box]:
 def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, int, int]:
     """The smallest factors that fit the budget and make voxels more cubic, never less."""
     sizes = [box[axis + 3] - box[axis] for axis in range(3)]
+    # Voxels are merged as far as they fit into a cube, which grows in steps that matter to some axis: so those that are
+    # thin along an axis are merged there first.
     for edge_mm in sorted({step * factor for step in spacing_mm for factor in range(1, 65)}):
         z, y, x = (max(1, floor(edge_mm / step + 1e-6)) for step in spacing_mm)
         if prod(ceil(size / step) for size, step in zip(sizes, (z, y, x), strict=True)) <= budget:

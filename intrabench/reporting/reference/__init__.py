@@ -61,7 +61,7 @@ def beside(table: pl.DataFrame, name: str = "paper") -> tuple[pl.DataFrame, list
     both = ours.join(theirs.rename({"model": "_published"}), on=["prompter", "_family", "round", "paper"], how="inner")
     same = (pl.col("model") == pl.col("_published")) & (pl.col("weights") == REGISTERED)
     found = both.filter(same)
-    others = _others(both.filter(~same), found)
+    others = _other_settings(both.filter(~same), found)
     if found.is_empty():
         raise IntraBenchError(
             "; ".join(others)
@@ -77,7 +77,7 @@ def _family(spec: str) -> str:
     return parse(spec)[0]
 
 
-def _others(cells: pl.DataFrame, found: pl.DataFrame) -> list[str]:
+def _other_settings(cells: pl.DataFrame, found: pl.DataFrame) -> list[str]:
     """A sentence for each published configuration of which we have others; it says how to get what is not `found`."""
     lacking = cells.join(found, on=["_published", "prompter", "dataset"], how="anti")
     sentences = []

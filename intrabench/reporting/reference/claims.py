@@ -88,26 +88,26 @@ def published_claims(
         both = both.with_columns(pl.Series(f"r={one:g}", _false(both, one)).fill_nan(None))
     names = [*_KEYS, "patients", "published", "ours", "difference", "sd", *(f"r={one:g}" for one in assumed)]
     notes = few_patients(both["fewest"], ["difference"])
-    return PublishedClaims(both.select(names), _said(both, published, ours), notes)
+    return PublishedClaims(both.select(names), _assumptions(both, published, ours), notes)
 
 
 def _published(model: str) -> str:
     """The spec of a published model."""
-    known = {**PRESETS, **MODELS, **{spec: spec for spec in MODELS.values()}}
-    if model not in known:
+    specs = {**PRESETS, **MODELS, **{spec: spec for spec in MODELS.values()}}
+    if model not in specs:
         raise IntraBenchError(
-            f"the paper has no model {model!r}{nearest(model, known)}; choose from {', '.join(MODELS)}, "
+            f"the paper has no model {model!r}{nearest(model, specs)}; choose from {', '.join(MODELS)}, "
             "and give your own model second"
         )
-    return known[model]
+    return specs[model]
 
 
 def _ours(rows: pl.DataFrame, model: str) -> pl.DataFrame:
     named = rows.with_columns(labels.MODEL)
-    known = named["model"].unique().sort().to_list()
-    if model not in known:
+    models = named["model"].unique().sort().to_list()
+    if model not in models:
         raise IntraBenchError(
-            f"there are no results of a model {model!r}{nearest(model, known)}; there are {', '.join(known)}"
+            f"there are no results of a model {model!r}{nearest(model, models)}; there are {', '.join(models)}"
         )
     return named.filter(pl.col("model") == model)
 
@@ -117,6 +117,8 @@ def _measured(rows: pl.DataFrame, round: int, how: Aggregation, policy: FailureP
     scored = scores(rows, "dice", round, policy)
     if scored.select("prompter", "dataset", "case", "target", "seed").is_duplicated().any():
         raise IntraBenchError("there are several lines of one prompter, such as of two protocols; keep one in a folder")
+    # The standard deviation over patients is that of the mean times sqrt(n), as the influences of patients give it: the
+    # mean may be one of classes, of which a patient has no single value.
     lines, parts = influences(scored, ["prompter"], how)
     frames = [
         lines.with_columns(
@@ -142,17 +144,17 @@ def _false(both: pl.DataFrame, correlation: float) -> Floats:
     return np.where(patients >= FEW, found, np.nan)
 
 
-def _said(both: pl.DataFrame, published: str, ours: str) -> list[str]:
+def _assumptions(both: pl.DataFrame, published: str, ours: str) -> list[str]:
     """What the numbers assume."""
-    said = [
+    lines = [
         f'r=...: probability that the claim "{ours} is better than the published {published}" is false '
         f"(Claims Reloaded, arXiv 2505.04720), none for fewer than {FEW} patients; 1 minus it is that of the opposite",
         "assumed, because the paper prints neither: published scores have our standard deviation (sd, over patients), "
         "and correlate by r with ours; also that both are of the same patients",
     ]
     ran = both.group_by("dataset").agg(pl.col("cases").min()).sort("dataset").iter_rows()
-    lacking = [f"{name} ({cases} of {known})" for name, cases in ran if (known := _cases(name)) and cases < known]
-    return said + [f"but not all cases were run: {', '.join(lacking)}"] * bool(lacking)
+    lacking = [f"{name} ({cases} of {total})" for name, cases in ran if (total := _cases(name)) and cases < total]
+    return lines + [f"but not all cases were run: {', '.join(lacking)}"] * bool(lacking)
 
 
 def _cases(dataset: str) -> int | None:

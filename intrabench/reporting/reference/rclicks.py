@@ -45,7 +45,7 @@ _CHECKPOINTS = {ordered(spec): checkpoint for checkpoint, spec in MODELS.items()
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedScores:
     """One network on one data set; scores are 0 to 1, ratios in percent.
 
     noc, nof: of 20 clicks to an IoU of 0.9. auc: IoU-AuC, with NSR@20. first_click: mean IoU after the baseline's first
@@ -64,7 +64,7 @@ class Published:
     simulated: UserNoise
 
 
-def published(dataset: str, checkpoint: str) -> Published | None:
+def published(dataset: str, checkpoint: str) -> PublishedScores | None:
     """The paper's numbers of a data set (our name or the paper's) and a network; None if there are none.
 
     checkpoint: the paper's, or the spec of our model as tables have it, without parameters at their defaults. Other
@@ -86,8 +86,8 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         IntraBenchError: RClicks has none of them.
     """
 
-    def lines(known: Published) -> list[dict[str, Any]]:
-        return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(known.noc), "nsr": known.auc.nsr}]
+    def lines(result: PublishedScores) -> list[dict[str, Any]]:
+        return [{"clicks": _NETWORK, "groups": GROUPS, **asdict(result.noc), "nsr": result.auc.nsr}]
 
     both, others = _beside(table, lines)
     return both.sort("model", "dataset", "source", "clicks"), others
@@ -96,24 +96,24 @@ def beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def users_beside_published(table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """`user_table` of `FIRST_CLICK` and, below, RClicks' Table 12; otherwise as `beside_published`."""
 
-    def lines(known: Published) -> list[dict[str, Any]]:
-        return [{"clicks": REAL, **asdict(known.real)}, {"clicks": _NETWORK, **asdict(known.simulated)}]
+    def lines(result: PublishedScores) -> list[dict[str, Any]]:
+        return [{"clicks": REAL, **asdict(result.real)}, {"clicks": _NETWORK, **asdict(result.simulated)}]
 
     both, others = _beside(table, lines)
     return both.sort("model", "dataset", pl.col("clicks") != REAL, "source", "clicks"), others
 
 
 def _beside(
-    table: pl.DataFrame, lines: Callable[[Published], Sequence[Mapping[str, Any]]]
+    table: pl.DataFrame, lines: Callable[[PublishedScores], Sequence[Mapping[str, Any]]]
 ) -> tuple[pl.DataFrame, list[str]]:
     """A table of ours and the published `lines` of its models and data sets; what is not compared."""
     printed, others = [], {}
     ours = table.filter(pl.col("weights") == REGISTERED).select("dataset", "model")
     for dataset, model in ours.unique().sort("dataset", "model").iter_rows():
-        known = published(dataset, model)
-        if known is not None:
+        result = published(dataset, model)
+        if result is not None:
             who = {"dataset": dataset, "model": model, "weights": REGISTERED}
-            printed += [dict.fromkeys(table.columns) | who | dict(line) for line in lines(known)]
+            printed += [dict.fromkeys(table.columns) | who | dict(line) for line in lines(result)]
         elif dataset in DATASETS and (near := _nearest(model)):
             others[model] = f"{model} is not compared, because RClicks ran {near}; give that to --model"
     if not printed:
@@ -136,10 +136,10 @@ def checkpoint_of(spec: str) -> str | None:
 
 def _nearest(spec: str) -> str | None:
     """What the paper ran of the same model, size and release; None if it has none."""
-    name, given = parse(spec)
+    name, ours = parse(spec)
     for published in MODELS.values():
         model, parameters = parse(published)
-        if model == name and all(parameters.get(key) == given.get(key) for key in ("size", "release")):
+        if model == name and all(parameters.get(key) == ours.get(key) for key in ("size", "release")):
             return published
     return None
 
@@ -149,13 +149,13 @@ def _printed() -> pl.DataFrame:
     return pl.read_csv(TABLES, comment_prefix="#", infer_schema_length=None)
 
 
-def _published(row: Mapping[str, Any]) -> Published:
+def _published(row: Mapping[str, Any]) -> PublishedScores:
     def table(name: str, unit: float = 1.0, nsr: float | None = None) -> Robustness:
         columns = ("base", "sample", "spread", "dsb", "dgr", "dhh")
         return Robustness(**{column: row[f"{name}_{column}"] / unit for column in columns}, nsr=nsr)
 
     who = {column: row[column] for column in ("checkpoint", "method", "backbone", "data")}
-    return Published(
+    return PublishedScores(
         **who,
         noc=table("noc"),
         nof=table("nof"),

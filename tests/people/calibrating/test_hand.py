@@ -11,7 +11,7 @@ import pytest
 import intrabench
 from intrabench.mask import Mask
 from intrabench.people.calibrating.fits import Hits, fit_hand, hits
-from intrabench.people.playback import Played
+from intrabench.people.playback import StoredSession
 from intrabench.prompts import Prompts, boxes, points
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
@@ -25,8 +25,8 @@ BALL = Target("case", "ball", 1, Mask.of(ARRAY), (30, 100, 100), SPACING)
 prompter_of = cache(intrabench.prompter)
 
 
-def played(*given: Prompts, rater: str = "r") -> Played:
-    return Played(
+def played(*given: Prompts, rater: str = "r") -> StoredSession:
+    return StoredSession(
         {"rater": rater, "session": "s"}, {n: [Turn(p, (Click(),))] for n, p in enumerate(given)}, BALL, Path()
     )
 
@@ -60,7 +60,7 @@ def test_rounding_to_large_voxels_is_no_jitter() -> None:
     target = Target("case", "block", 1, Mask.of(truth), truth.shape, spacing)  # type: ignore[arg-type]
     prompter = intrabench.prompter("box_slice+hand:jitter_mm=1")
     given = [prompter.preview(truth, spacing, seed) for seed in range(12)]
-    found = fit_hand(hits(Played(played().row, {0: [Turn(one, (Click(),))]}, target, Path()) for one in given))
+    found = fit_hand(hits(StoredSession(played().row, {0: [Turn(one, (Click(),))]}, target, Path()) for one in given))
     assert found["jitter_mm"].value == pytest.approx(1, abs=0.06)  # with rounding it is 1.15
     assert found["box_slack"].value < 0.005
 
@@ -96,7 +96,7 @@ def test_derived_prompts_and_ignored_voxels_do_not_count() -> None:
     assert fit_hand(hits([played(derived)]))["miss_rate"].n == 1
     banded = Target("case", "ball", 1, BALL.mask, BALL.shape, SPACING, ignore=Mask.of(np.ones((1, 1, 1)), (0, 0, 0)))
     one = played(points([[0, 0, 0], [15, 50, 50]]))
-    assert fit_hand(hits([Played(one.row, one.rounds, banded, Path())]))["miss_rate"].n == 1
+    assert fit_hand(hits([StoredSession(one.row, one.rounds, banded, Path())]))["miss_rate"].n == 1
 
 
 def test_clicks_that_may_have_slipped_are_no_wrong_signs() -> None:

@@ -9,7 +9,7 @@ import polars as pl
 
 from intrabench.mask import Mask
 from intrabench.people.gap import clicks
-from intrabench.people.playback import Played
+from intrabench.people.playback import StoredSession
 from intrabench.prompts import Prompts
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
@@ -21,7 +21,7 @@ TARGET = Target("case", "cube", 1, CUBE, (20, 40, 40), SPACING)
 
 def looked_at(*rounds: list[list[int]], answers: tuple[Mask, ...] = (), target: Target = TARGET) -> pl.DataFrame:
     turns = {n: [Turn(Prompts(np.array(points)), (Click(),) * len(points))] for n, points in enumerate(rounds)}
-    played = Played({"session": "s"}, turns, target, Path())
+    played = StoredSession({"session": "s"}, turns, target, Path())
     played.__dict__["answers"] = list(answers)
     return clicks([played])
 
@@ -64,5 +64,7 @@ def test_corrections_without_stored_answers_are_left_out() -> None:
 
 
 def test_turns_without_clicks_have_none() -> None:
-    played = Played({"session": "s"}, {0: [Turn(Prompts(boxes2d=[[7, 10, 10, 19, 19]]), (Click(),))]}, TARGET, Path())
+    played = StoredSession(
+        {"session": "s"}, {0: [Turn(Prompts(boxes2d=[[7, 10, 10, 19, 19]]), (Click(),))]}, TARGET, Path()
+    )
     assert clicks([played]).is_empty()

@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.people.rating.answers import Answer, Answers, Taken
+from intrabench.people.rating.answers import AlreadyAnswered, Answer, Answers
 
 ONE = Answer("id-one", "r1", 0, "j1", score=7, errors=("missing",), seconds=12.5, views=4)
 
@@ -19,9 +19,9 @@ def test_an_answer_that_is_sent_twice_is_stored_once(tmp_path: Path) -> None:
     base = Answers(tmp_path / "a.sqlite")
     base.add(ONE)
     base.add(replace(ONE, score=3))  # the same id: the first one counts
-    with pytest.raises(Taken, match="another tab"):
+    with pytest.raises(AlreadyAnswered, match="another tab"):
         base.add(replace(ONE, id="id-two", score=3))
-    with pytest.raises(Taken, match="for another mask"):
+    with pytest.raises(AlreadyAnswered, match="for another mask"):
         base.add(replace(ONE, rater="r2"))
     base.add(replace(ONE, id="id-three", rater="r2", score=None, skip="image"))
     found = base.all()
@@ -35,16 +35,16 @@ def test_an_answer_that_is_sent_twice_is_stored_once(tmp_path: Path) -> None:
 
 def test_only_the_last_answer_is_taken_back_and_once(tmp_path: Path) -> None:
     base = Answers(tmp_path / "a.sqlite")
-    with pytest.raises(Taken):
+    with pytest.raises(AlreadyAnswered):
         base.undo("r1", 0, "undo-one")
     base.add(ONE)
     base.add(replace(ONE, id="id-two", place=1, job="j2"))
-    with pytest.raises(Taken, match="only the last"):
+    with pytest.raises(AlreadyAnswered, match="only the last"):
         base.undo("r1", 0, "undo-one")
     base.undo("r1", 1, "undo-two")
     base.undo("r1", 1, "undo-two")  # sent again
     assert base.done("r1") == [0]
-    with pytest.raises(Taken, match="only once"):
+    with pytest.raises(AlreadyAnswered, match="only once"):
         base.undo("r1", 0, "undo-three")
     base.add(replace(ONE, id="id-three", place=1, job="j2", score=2))
     assert [row["score"] for row in base.all()] == [7, 2]
@@ -59,7 +59,7 @@ def test_what_is_stored_is_there_after_opening_again(tmp_path: Path) -> None:
     other = Answers(tmp_path / "a.sqlite")  # without closing the first one
     assert other.done("r1") == [0]
     assert (other.trained("r1"), other.trained("r2")) == (True, False)
-    with pytest.raises(Taken):
+    with pytest.raises(AlreadyAnswered):
         other.add(replace(ONE, id="id-two"))
 
 
@@ -71,7 +71,7 @@ def test_threads_and_connections_at_once_lose_nothing(tmp_path: Path) -> None:
         for place in range(20):
             try:
                 bases[number % 3].add(Answer(f"id-{number}-{place}", f"r{number // 2}", place, f"j{place}", score=5))
-            except Taken:
+            except AlreadyAnswered:
                 refused.append(f"{number}-{place}")
 
     threads = [threading.Thread(target=rate, args=(number,)) for number in range(6)]

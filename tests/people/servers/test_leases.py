@@ -22,7 +22,7 @@ def test_there_are_so_many_and_one_comes_free(leases: Leases[list[int]]) -> None
     assert first.token != second.token
     with pytest.raises(Full):
         leases.claim()
-    assert leases.release(first.token) is first.held
+    assert leases.release(first.token) is first.content
     assert leases.release(first.token) is None
     assert leases.claim().token not in (first.token, second.token)
     assert leases.find(first.token) is None
@@ -38,7 +38,7 @@ def test_silence_ends_a_lease_and_a_heartbeat_does_not_replace_an_action(
         leases.find(silent.token, seen=False)  # looking is no sign of life
         leases.find(beating.token)
     assert leases.left(beating) == 100 - 91
-    assert leases.ended() == [silent.held]
+    assert leases.ended() == [silent.content]
     now[0] = 99.5
     leases.find(beating.token, acts=True)
     now[0] = 105
@@ -46,5 +46,5 @@ def test_silence_ends_a_lease_and_a_heartbeat_does_not_replace_an_action(
     assert leases.left(beating) == pytest.approx(94.5)
     now[0] = 200
     leases.find(beating.token)
-    assert leases.ended() == [beating.held]
+    assert leases.ended() == [beating.content]
     assert len(leases) == 0

@@ -11,8 +11,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.protocols import PROTOCOLS
+from intrabench.publishing.board.availability import trained_on
 from intrabench.publishing.board.lines import columns_of
-from intrabench.publishing.board.own_code import trained_on
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.publishing.board.tables import INCOMPLETE, RANKED, WITHHELD, Table, address, tables
 from intrabench.reporting.table import Layout, effort_table, round_table

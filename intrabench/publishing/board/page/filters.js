@@ -14,9 +14,9 @@
     document.getElementById("shown").textContent = `${shown} of ${rows.length} tables`;
   }
 
-  const given = new URLSearchParams(location.hash.slice(1));
+  const parameters = new URLSearchParams(location.hash.slice(1));
   for (const control of form.elements) {
-    if ([...control.options].some((option) => option.value === given.get(control.name))) control.value = given.get(control.name);
+    if ([...control.options].some((option) => option.value === parameters.get(control.name))) control.value = parameters.get(control.name);
     control.addEventListener("change", () => {
       const chosen = [...form.elements].filter((one) => one.value).map((one) => [one.name, one.value]);
       history.replaceState(null, "", `#${new URLSearchParams(chosen)}`);

@@ -23,10 +23,10 @@
   function offer() {
     const { column, unit, budget } = controls;
     const has = data.lines.some((line) => line.budgets[column.value]);
-    const before = budget.value, known = has ? data.budgets[unit.value] ?? [] : [];
-    budget.replaceChildren(new Option("no limit", ""), ...known.map((value) => new Option(value.toLocaleString("en"), value)));
-    budget.value = known.includes(Number(before)) && before ? before : "";
-    budget.disabled = unit.disabled = !known.length;
+    const before = budget.value, limits = has ? data.budgets[unit.value] ?? [] : [];
+    budget.replaceChildren(new Option("no limit", ""), ...limits.map((value) => new Option(value.toLocaleString("en"), value)));
+    budget.value = limits.includes(Number(before)) && before ? before : "";
+    budget.disabled = unit.disabled = !limits.length;
   }
 
   function show() {
@@ -80,10 +80,10 @@
 
   function restore() {
     if (lines.has(location.hash.slice(1))) return;
-    const given = new URLSearchParams(location.hash.slice(1));
+    const parameters = new URLSearchParams(location.hash.slice(1));
     for (const control of controls) {
       if (control.name === "budget") offer();
-      if (given.has(control.name) && [...control.options].some((one) => one.value === given.get(control.name))) control.value = given.get(control.name);
+      if (parameters.has(control.name) && [...control.options].some((one) => one.value === parameters.get(control.name))) control.value = parameters.get(control.name);
     }
   }
 

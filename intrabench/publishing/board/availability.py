@@ -28,8 +28,8 @@ def marks(line: Mapping[str, Any]) -> Iterator[str]:
 def is_published(dataset: str, version: str | None) -> bool:
     """Whether a data set ships with IntraBench, so that others can get it."""
     with suppress(IntraBenchError):
-        known = registry.entries("datasets").get(specs.parse(parted(dataset)[0])[0])
-        return known is not None and known.origin == "intrabench" and not HASHED.search(version or "")
+        entry = registry.entries("datasets").get(specs.parse(parted(dataset)[0])[0])
+        return entry is not None and entry.origin == "intrabench" and not HASHED.search(version or "")
     return False
 
 
@@ -38,17 +38,17 @@ def trained_on(line: Mapping[str, Any]) -> str:
 
     The row says what was known when it was computed. Registered weights are looked up again: knowledge only grows.
     """
-    told = str(line["seen_in_training"] or "unknown")
+    answer = str(line["seen_in_training"] or "unknown")
     if (
-        told == "yes"
+        answer == "yes"
         or line["weights"] != weights.REGISTERED
         or not is_published(line["dataset"], line["dataset_version"])
     ):
-        return told
+        return answer
     with suppress(IntraBenchError):
         if reach.ships(line["model"]):
             card = reach.make("datasets", line["dataset"], "the row").card
             model = reach.make("models", line["model"], "the row")
             found = weights.seen(model, card.part_of, card.modality.startswith("natural"))
-            return "yes" if found == "yes" else told
-    return told
+            return "yes" if found == "yes" else answer
+    return answer
