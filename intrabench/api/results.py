@@ -48,6 +48,7 @@ def table(
     interval: bool = False,
     counts: bool = False,
     reference: str = "",
+    common: bool = False,
     plugin: Plugins = (),
 ) -> pl.DataFrame:
     """Effort against a metric: by default a line per prompter and model, and a column per data set.

@@ -63,6 +63,7 @@ def table(
     users: Annotated[bool, flag("--users", help="Real first clicks beside simulated ones.")] = False,
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
     counts: Annotated[bool, flag("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
+    common: Annotated[bool, flag("--common", help="Only the targets that all lines have.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper.")] = "",
     format: Annotated[str, typer.Option(help="text, csv, markdown, latex, html or json")] = "text",
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,

@@ -56,8 +56,9 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
             raise IntraBenchError(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
-    evaluation = Evaluation.of(results, *counted_rows(results, metric), Statistic(metric))
-    rows, lines, names, scored = evaluation.rows, evaluation.lines, evaluation.names, evaluation.scored
+    whole = Evaluation.of(results, *counted_rows(results, metric), Statistic(metric))
+    evaluation, lines, names = whole.shared, whole.lines, whole.names
+    rows, scored = evaluation.rows, evaluation.scored
     metric, how = evaluation.statistic.metric, evaluation.statistic.how
     of = scored_by(metric)
     if scored["value"].is_null().all():
@@ -77,6 +78,7 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
+        note = " ".join(filter(None, [note, *(f"{words[0].upper()}{words[1:]}." for words in evaluation.compared)]))
         short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))

@@ -9,7 +9,7 @@ from string import ascii_lowercase
 
 import polars as pl
 
-from intrabench.statistics.notes import CUT_SHORT, INAPPLICABLE, shares
+from intrabench.statistics.notes import CUT_SHORT, FEWER, INAPPLICABLE, shares
 from intrabench.statistics.significance import ENOUGH
 
 MOST = 12
@@ -19,6 +19,8 @@ WORDS = ("adapted", "why_not_applicable")
 """Columns of texts that say the same line by line, where there are no footnotes."""
 UNPLAYED = "cut_short"
 """Another one, which is only there if it has something to say."""
+PARTIAL = "fewer_targets"
+"""And one for means of fewer targets than other lines have."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class _Note:
         self.corrections += one["corrections"] if one["turns"] else 0
 
     def say(self, note: str) -> str:
+        if note.startswith(FEWER):
+            return f"mean of {note.removeprefix(FEWER)} targets that lines here have; --common takes the same in all"
         after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""
         return f"{note}{',' if ':' in note else ''} in {shares(self.shares)}{after}"
 
@@ -187,4 +191,6 @@ def with_words(frame: pl.DataFrame, places: Sequence[Place]) -> pl.DataFrame:
 def _column(note: str) -> str:
     if note.startswith(INAPPLICABLE):
         return WORDS[1]
+    if note.startswith(FEWER):
+        return PARTIAL
     return UNPLAYED if note.startswith(CUT_SHORT) else WORDS[0]

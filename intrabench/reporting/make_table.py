@@ -26,6 +26,7 @@ from intrabench.reporting.table import (
 )
 from intrabench.results.current import IDENTITY
 from intrabench.results.spellings import two_spellings
+from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.evaluation import counted_rows, protocols_of
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
@@ -89,11 +90,13 @@ def make_table(
     interval: bool,
     counts: bool,
     reference: str,
+    common: bool = False,
 ) -> Table:
     """The table of a results folder.
 
     metric: empty is what the protocols of the rows report by names of their own, if all do; where something else is
-    asked, the number that leads among them; else dice.
+    asked, the number that leads among them; else dice. common: only the targets that all lines share, without lines
+    that lack more than half.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
@@ -102,6 +105,11 @@ def make_table(
     statistic = statistic_of(metric, aggregation, failed, empty, round)
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, lines, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, protocol, lead=not reference)
+    if common:
+        rows, lacking = on_shared(rows, layout.measured(rows), layout.by)
+        left_out = [*left_out, *lacking]
+        if rows.is_empty():
+            raise IntraBenchError(f"the lines in {folder} share no target; omit --common, or choose fewer of them")
     paper = protocol if reference == "paper" else ""
     if clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol

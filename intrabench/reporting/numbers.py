@@ -11,6 +11,7 @@ from intrabench.protocols import Protocol
 from intrabench.reporting.footnotes import Place
 from intrabench.reporting.table import Layout, check_columns
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate, totals
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.measures import described, measured, summary
 from intrabench.statistics.notes import adapted, cut_short
 
@@ -30,10 +31,13 @@ def numbers_places(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protoco
     """What is to be noted at these numbers."""
     keys = _by_dataset(layout).by
     heads = dict.fromkeys(head for one in presets for head, _ in one.numbers)
+    lines = [name for name in keys if name != "dataset"]
     found = [Place(adapted(rows, keys, layout.round), keys, [*heads])]
     for one in presets:
         played = rows.filter(pl.col("protocol") == one.id)
-        found += [Place(cut_short(played, keys, spec, layout.round), keys, [head]) for head, spec in one.numbers]
+        for head, spec in one.numbers:
+            found.append(Place(cut_short(played, keys, spec, layout.round), keys, [head]))
+            found.append(Place(unequal(measured(played, spec, layout.round, layout.policy), lines), keys, [head]))
     return found
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.footnotes import UNPLAYED, WORDS, Footnotes, Place, few_patients
+from intrabench.reporting.footnotes import PARTIAL, UNPLAYED, WORDS, Footnotes, Place, few_patients
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
@@ -19,6 +19,7 @@ from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS
 from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import COUNTS, EFFORT, aggregate, fewest_patients, totals
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
 from intrabench.statistics.notes import adapted
@@ -34,7 +35,10 @@ READ = (
 )
 """Columns that `effort_table`, its `places` and `seen_in_training` read if no layout is given."""
 
-_TAKEN = {*SCHEMA, *COUNTS, *WORDS, UNPLAYED, "sessions", "failed", "not_applicable", "average", "human s", "n/a"}
+_TAKEN = {
+    *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL),
+    *("sessions", "failed", "not_applicable", "average", "human s", "n/a"),
+}
 """Columns that tables have besides those of data sets, labels, ..."""
 
 
@@ -124,14 +128,16 @@ def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
     def notes(by: Sequence[str]) -> pl.DataFrame:
         return pl.concat([layout.adapted(rows, by), layout.cut_short(rows, by)], how="diagonal_relaxed")
 
-    cells = notes([*keys, layout.columns])
+    few = unequal(layout.measured(rows).with_columns(_labels(layout.columns)), keys, layout.columns)
+    cells = pl.concat([notes([*keys, layout.columns]), few], how="diagonal_relaxed")
     if cells.is_empty():
         return []
     found = [
         Place(cells.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
         for value, heading in headings(rows, layout.columns).items()
     ]
-    return [*found, Place(notes(keys), keys, ["average"], again=True)]
+    whole = pl.concat([notes(keys), few.drop(layout.columns)], how="diagonal_relaxed")
+    return [*found, Place(whole, keys, ["average"], again=True)]
 
 
 def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
@@ -229,7 +235,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
-    dropped += [name for name in ("dof", *WORDS, UNPLAYED) if name in frame]
+    dropped += [name for name in ("dof", *WORDS, UNPLAYED, PARTIAL) if name in frame]
     if {"seconds_human", "average"} <= set(frame.columns) and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records
 from intrabench.specs.specs import nearest
+from intrabench.statistics.coverage import TARGET, about_shared, shared
 from intrabench.statistics.soundness import command_for, some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
@@ -28,7 +29,7 @@ class Evaluation:
     """The sessions of a results folder that count, by lines, and the statistic that an output shows of them.
 
     rows: with ``line`` and ``name``. lines: `lines_of`. datasets: by spec, or why one is not available. left_out:
-    sentences on sessions that do not count.
+    sentences on sessions that do not count. compared: sentences on what was left out so that lines share their targets.
     """
 
     root: Path
@@ -37,6 +38,7 @@ class Evaluation:
     statistic: Statistic
     datasets: Mapping[str, Dataset | str]
     left_out: Sequence[str] = ()
+    compared: Sequence[str] = ()
 
     @classmethod
     def of(cls, root: Path, rows: pl.DataFrame, left_out: Sequence[str], statistic: Statistic) -> Evaluation:
@@ -48,6 +50,25 @@ class Evaluation:
     def scored(self) -> pl.DataFrame:
         """The sessions with their values, as `scores`."""
         return self.statistic.measured(self.rows)
+
+    @cached_property
+    def shared(self) -> Evaluation:
+        """What can be compared: the lines that have enough targets (`partial_lines`), on those that all of them have.
+
+        `compared` says what that leaves out.
+        """
+        common, missing = shared(self.scored, ["line"])
+        kept = common.filter(pl.col("value").is_not_null()).select("line", *TARGET).unique()
+        valued = self.scored.filter(pl.col("value").is_not_null()).select("line", *TARGET).unique()
+        if missing.is_empty() and kept.height == valued.height:
+            return self
+        rows = self.rows.join(kept, on=["line", *TARGET], how="semi", nulls_equal=True)
+        names = [self.names[line] for line in missing["line"]]
+        lacks = ["; ".join(words) for words in missing["missing"]]
+        compared = [about_shared(self.scored, common)]
+        compared += [f"{name} is not compared, for it lacks {lack}" for name, lack in zip(names, lacks, strict=True)]
+        lines = self.lines.join(missing, on="line", how="anti")
+        return replace(self, rows=rows, lines=lines, compared=tuple(filter(None, compared)))
 
     @cached_property
     def names(self) -> dict[int, str]:

@@ -15,6 +15,9 @@ from intrabench.target import WHOLE_CASE
 INAPPLICABLE = "n/a: "
 """How a note begins that says why a session is not applicable."""
 
+FEWER = "fewer targets: "
+"""How a note begins that says of how many targets a mean is, ``4 of 8``, where other lines have more."""
+
 
 _SAYS = pl.col("adapted").fill_null("") != ""
 _KINDS = {"note": pl.String, "sessions": pl.UInt32, "turns": pl.UInt32, "of": pl.UInt32, "corrections": pl.UInt32}

@@ -29,21 +29,28 @@ def test_a_line_with_half_of_the_targets_is_compared_on_them_and_one_with_fewer_
     common, left_out = shared(every, BY)
     assert left_out.rows() == [("tried", ["5 of 8 targets of d"])]
     assert set(common.select("line", "case").rows()) == {(one, f"c{n}") for one in ("base", "own") for n in range(4)}
-    assert about_shared(every, common) == "of the 8 targets only the 4 that the lines share count"
-    assert unequal(found)["line"].to_list() == ["own", "tried"]
+    assert about_shared(every, common) == "lines are compared on the 4 of 8 targets that they share"
+    assert unequal(every, BY).select("line", "note", "sessions", "of").rows() == [
+        ("own", "fewer targets: 4 of 8", 4, 8),
+        ("tried", "fewer targets: 3 of 8", 3, 8),
+    ]
 
 
 def test_lines_on_the_same_targets_stay_as_they_are() -> None:
     every = scored(base={"d": FULL, "e": FULL}, own={"d": FULL, "e": FULL})
     common, left_out = shared(every, BY)
-    assert (common.height, left_out.height, unequal(coverage(every, BY)).height) == (every.height, 0, 0)
+    assert (common.height, left_out.height, unequal(every, BY).height) == (every.height, 0, 0)
     assert about_shared(every, common) == ""
 
 
-def test_a_line_that_lacks_a_data_set_is_left_out_and_named_with_it() -> None:
-    covered = coverage(scored(base={"d": FULL, "e": FULL}, own={"d": FULL}), BY)
-    assert partial_lines(covered, BY).rows() == [("own", ["e"])]
-    assert unequal(covered).is_empty()  # there is no mean
+def test_a_line_that_lacks_a_whole_data_set_has_no_mean_there_that_could_mislead() -> None:
+    every = scored(base={"d": FULL, "e": FULL}, own={"d": FULL}, half={"d": HALF, "e": HALF})
+    assert partial_lines(coverage(every, BY), BY).is_empty()
+    assert unequal(every, BY)["line"].to_list() == ["half", "half"]
+    common, _ = shared(every, BY)
+    assert common.group_by("line", "dataset").len().sort("line", "dataset").rows() == [
+        *(("base", "d", 4), ("base", "e", 4), ("half", "d", 4), ("half", "e", 4), ("own", "d", 4)),
+    ]
 
 
 def test_seeds_are_not_targets() -> None:

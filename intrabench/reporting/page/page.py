@@ -102,6 +102,7 @@ def write_report(
     evaluation = Evaluation(results, played, lines, lead, datasets_of(results, rows), left_out)
     content = _content(evaluation, lead, targets)
     content["title"] = title or content["title"]
+    content["warnings"] += [f"{sentence}." for sentence in content["compared"]]
     content["ratings"] = [
         (heading, frame_grid(table, f"ratings{number}"))
         for number, (heading, table) in enumerate(ratings)
@@ -156,20 +157,27 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     bounded = played if lead.bounded else steps(rows, policy=policy)
     short = cut_short_of(bounded, ["line"], tables.clicks_to_goal(by if lead.bounded else "dice"))
     capped = capped_numbers(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
-    notes, marks = tables.line_notes(rows, lines, capped)
+    notes, marks = tables.line_notes(rows, scored, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
     grids = [(text, grid, grid.notes(notes.texts)) for text, grid in protocol_grids(rows, lines, policy, marks)]
     # Marks that only the tables of protocols have are explained below these, and not again in the notes of all tables.
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
     only_there = {mark for *_, below in grids for mark in below} - elsewhere
-    names = Names(lines, frozenset(line for line, _ in seen))
+    names = Names(evaluation.shared.lines, frozenset(line for line, _ in seen))
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in evaluation.datasets.items()}
-    budgets = budgets_of(played)
-    found = at_budgets(played, how, [*(one for every in budgets.values() for one in every), *rounds_of(lines)])
-    curves, speed = curve_data(played, lines, how, found), speeds(rows, lines)
+    # Answers, curves, ranks and claims compare lines, so they are of the targets that all lines have.
+    fair = evaluation.shared
+    if fair is evaluation:
+        same, compared, same_draws = scored, played, draws
+    else:
+        same, compared = fair.scored, steps(fair.rows, scored_by(lead.metric), policy)
+        same_draws = resample(same, ["line"], how)
+    budgets = budgets_of(compared)
+    found = at_budgets(compared, how, [*(one for every in budgets.values() for one in every), *rounds_of(fair.lines)])
+    curves, speed = curve_data(compared, lines, how, found), speeds(rows, lines)
     return {
         "lead": lead,
-        **_answers(scored, BudgetResults(lead, rows, names, found, budgets, modalities, speed), curves),
+        **_answers(same, BudgetResults(lead, fair.rows, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
         "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_there},
         "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),
@@ -180,13 +188,14 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "curves_note": sentence(adapted(rows, ["line"]), evaluation.names),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),
         "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
-        **_ranking(scored, draws, lines, names.seen, marked, lead),
-        **claim_section(scored, lines, lead),
+        **_ranking(same, same_draws, fair.lines, names.seen, marked, lead),
+        **claim_section(same, fair.lines, lead),
         "sizes": tables.size_grid(strata(scored, evaluation.pictures), lines, marked, lead),
         "perturbed": _perturbed(dice, evaluation.names, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
+        "compared": fair.compared,
         "averaging": f"{how.description}; {policy.describe()}",
     }
 

@@ -14,6 +14,7 @@ from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, wi
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.aggregate import Aggregation, aggregate, totals
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.curves import reached, regressions
 from intrabench.statistics.measures import Area, Clicks, Measure
 from intrabench.statistics.notes import adapted, cut_short_of
@@ -34,11 +35,12 @@ Notes: TypeAlias = Mapping[tuple[int, str], str]
 
 
 def line_notes(
-    rows: pl.DataFrame, lines: pl.DataFrame, capped: Mapping[Measure, Steps]
+    rows: pl.DataFrame, scored: pl.DataFrame, lines: pl.DataFrame, capped: Mapping[Measure, Steps]
 ) -> tuple[Footnotes, dict[Measure | None, Notes]]:
-    """Footnotes on adapted prompts and sessions cut short; the marks of each number, and (None) of all others.
+    """Footnotes on adapted prompts, sessions cut short and means of fewer targets; the marks of each number, and (None)
+    of all others.
 
-    capped: numbers that have a cap, and the sessions that they are of.
+    scored: `scores` of the rows. capped: numbers that have a cap, and the sessions that they are of.
     """
     datasets = rows["dataset"].unique().sort().to_list()
     # All tables of the page share their letters, so footnotes are made of one imagined table, with a column for each
@@ -52,7 +54,9 @@ def line_notes(
         return [*(place(notes.filter(dataset=name), name) for name in datasets), place(whole, AVERAGE, again=True)]
 
     by = ["line", "dataset"]
+    few = unequal(scored, ["line"])
     places = at(adapted(rows, by), adapted(rows, ["line"]), [None, *capped])
+    places += at(few, few.drop("dataset"), [None, *capped])
     for one, played in capped.items():
         places += at(cut_short_of(played, by, one), cut_short_of(played, ["line"], one), [one])
     found = footnotes(lines.select("line"), places)
