@@ -126,6 +126,7 @@ def _weights(points: int, count: int) -> Floats:
     from scipy.special import gammaln, xlogy
 
     along, degree, order = np.linspace(0, 1, count)[:, None], points - 1, np.arange(points)
+    # by logarithms, for binomial coefficients of hundreds are larger than any float
     chosen = gammaln(degree + 1) - gammaln(order + 1) - gammaln(degree - order + 1)
     weights: Floats = np.exp(chosen + xlogy(degree - order, along) + xlogy(order, 1 - along))
     return weights
@@ -222,6 +223,7 @@ def _touched(mask: Bools, disk: list[Run]) -> Bools:
     found, rows = np.zeros(mask.shape, bool), dict[tuple[int, int], list[int]]()
     for down, first, stop in disk:
         rows.setdefault((first, stop), []).append(down)
+    # A row of the disk has a pixel of the mask if the sums before and after it differ; rows of the same extent share this.
     for (first, stop), downs in rows.items():
         there = sums[:, reach + stop : reach + stop + width] > sums[:, reach + first : reach + first + width]
         for down in downs:

@@ -55,6 +55,7 @@ def medial_axes(masks: Sequence[Bools], rng: np.random.Generator | None) -> list
     crops = [mask[box] for mask, box in zip(compress(masks, filled), boxes, strict=True)]
     if not crops:
         return axes
+    # a row of background between masks, and a border around all, so that none has anything else beside it
     rows = np.cumsum([1] + [len(crop) + 1 for crop in crops])
     sheet = np.zeros((rows[-1], max(crop.shape[1] for crop in crops) + 2), bool)
     for row, crop in zip(rows, crops, strict=False):

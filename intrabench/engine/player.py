@@ -216,6 +216,7 @@ class Player:
                 image = monitor = IntegrityMonitor(image, buffer.integrity)
             self._remembered = play(playing, image, self._scorer)
         finally:
+            # also what was complete before an error or Ctrl-C
             buffer.add(SessionBatch(batch, [one.sessions for one in playing], memory()))
         again = buffer.flush() if alone else buffer.flush_if_due()
         if monitor is None or not again:

@@ -98,6 +98,7 @@ def verify(
     rows = read_rows(results)
     failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].to_list()
     rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")
+    # sorted, so that a seed draws the same sessions in whatever order their parts were written
     names = rows["session"].unique().sort().to_list()
     if not names:
         raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
@@ -167,6 +168,8 @@ def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequen
     plugins = [*trust.plugin, *(path for path in named if path.is_file())]
     registry.add_plugins(plugins)
     python = Path(at_home(given["python"])) if given.get("python") else None
+    # All that only the folder names is collected before anything of it is opened or run, and refused in one sentence.
+    # Plug-ins of the user come first, for the data set may be one of theirs.
     found: list[Reached] = []
     try:
         dataset = dataset_of(results, row, trust.folder)

@@ -47,6 +47,8 @@ def all_atomically(paths: Sequence[Path], durable: bool = True) -> Iterator[list
         make_folder(folder, durable)
     try:
         yield parts
+        # First the contents, then the names, then the folders: after a crash of the system each name means the whole
+        # old file or the whole new one.
         for part in parts if durable else ():
             sync(part)
         for part, path in zip(parts, paths, strict=True):

@@ -109,6 +109,8 @@ def _check_extensions(path: Path) -> None:
         head = file.read(540)
     if len(head) < 348:
         return
+    # NIfTI-1 and NIfTI-2 are told apart by the size of the header, in either byte order; then come the type and the place
+    # of `vox_offset`, where the voxels begin
     for order in "<>":
         (size,) = struct.unpack_from(f"{order}i", head)
         kind, place = {348: ("f", 108), 540: ("q", 168)}.get(size, ("", 0))
@@ -147,6 +149,8 @@ def _check_whole(path: Path, fields: Mapping[str, str], announced: int) -> None:
         return
     size = fields.get("compresseddatasize", "")  # SimpleITK needs it within one file only
     left = (int(size) if size.isdecimal() else 0) or (0 if local else content.stat().st_size)
+    # 47 is 32 + 15: a stream of zlib or gzip. It is unpacked piece by piece and no further than was announced, so that
+    # it takes neither memory nor time if it would unpack to much more.
     found, unpacker = 0, zlib.decompressobj(wbits=47)
     with content.open("rb") as file, suppress(zlib.error):
         while local and not file.readline().lower().startswith(b"elementdatafile"):

@@ -159,6 +159,8 @@ def _set_aside(path: Path, found: os.stat_result) -> None:
     filelock does so only where a file system can exchange two names, as NFS, SMB and Lustre cannot. Without, there is a
     moment in which the lock of somebody who was faster is away; it is put back, or noticed as lost.
     """
+    # Of several that see the same dead lock, only one can rename it. Somebody may have replaced it just before, so what
+    # was renamed is compared again.
     aside = path.with_name(f"{path.name}.break.{secrets.token_hex(8)}")
     with suppress(OSError):
         if _state(path.lstat()) != _state(found):

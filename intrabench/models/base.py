@@ -263,6 +263,7 @@ class Model(Component):
 
 def failure_of(error: Exception, started: float) -> Failure:
     """The failure for an exception; running out of memory has its own status."""
+    # by its name: that of torch is a RuntimeError, and torch need not be installed
     out_of_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     status: FailureStatus = "error"
     if out_of_memory:
@@ -330,6 +331,8 @@ class SequentialPredictor(Predictor):
                 found = answer(request)
         except Exception as error:
             return failure_of(error, started)
+        # what was encoded on the way is no part of the answer's seconds; a model that does not count it in `encode_s`
+        # may say it in its answer
         seconds = time.perf_counter() - started - self.encode_s
         return replace(found, seconds=seconds, encode_seconds=self.encode_s or found.encode_seconds)
 

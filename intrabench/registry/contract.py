@@ -72,6 +72,7 @@ def check_source(tree: ast.Module, path: Path) -> None:
     for node in classes:
         if not ours & _parents(node):
             continue
+        # classes come in the order of the file, so one whose base stands above it is ours, too
         ours.add(node.name)
         if FROZEN & _parents(node) and _thaws(node):
             raise IntraBenchError(f"{path}: write @dataclass(frozen=True) above class {node.name}, as its base has it")
@@ -163,6 +164,8 @@ def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
         yield f"is frozen, but a run tells a model its device and weights; {write}"
     parameters = {field.name for field in fields(cls)}
     attributes = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
+    # `is_dataclass` and `fields` also see what a base has: only the class's own dictionary tells whether the decorator
+    # stands above this class, without which its new annotations are no parameters
     typed = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
     if "__dataclass_fields__" not in vars(cls) and (missing := sorted(typed - attributes)):
         yield f"has the parameter {missing[0]}, but is not a dataclass itself; {write}"
@@ -194,6 +197,7 @@ def _fits(found: Any, expected: Callable[..., Any]) -> bool:
     without_self = 1 if isinstance(found, staticmethod) else 0
     signature = inspect.signature(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
     try:
+        # only the number of arguments counts, so numbers stand for them
         for count in (least, len(taken)):
             signature.bind(*range(count - without_self))
     except TypeError:

@@ -73,6 +73,7 @@ def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: S
     """
     grid = series.volume.grid
     indices, axes = outside(inside, affine, grid)
+    # The third row of the inverse gives the slice of the images in which a hidden frame lies, as a fraction.
     along = np.linalg.inv(grid.affine)[2]
     places = (np.outer(hidden, affine[:3, 2]) + affine[:3, 3]) @ along[:3] + along[3]
     between = hidden[np.abs(places - np.rint(places)) > _NEAR]  # another acquisition may have an image at one place
@@ -110,6 +111,7 @@ def _check_complete(seg: Any, path: Path) -> None:
         raise IntraBenchError(f"{path} has {count} frames, but describes {described}; export it again")
     if seg.SegmentationType == "FRACTIONAL" and not required(seg, "MaximumFractionalValue", path) > 0:
         raise IntraBenchError(f"{path} has the MaximumFractionalValue 0, so no fraction is defined; export it again")
+    # bits of all frames follow each other without gaps and end with a whole byte; DICOM makes their number even
     needed = -(-count * seg.Rows * seg.Columns * int(required(seg, "BitsAllocated", path)) // 8)
     packed = required(seg.file_meta, "TransferSyntaxUID", path).is_encapsulated
     if not packed and not needed <= len(seg.PixelData) <= needed + 1:

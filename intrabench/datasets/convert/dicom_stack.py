@@ -139,6 +139,7 @@ def _check_steps(planes: Sequence[Plane], along: Vectors, name: str) -> None:
 
 def _check_straight(positions: Vectors, step: Vectors, plane: Plane, name: str) -> None:
     line = positions[0] + np.arange(len(positions))[:, None] * step
+    # the axes are as long as a pixel, so a product with them is in pixels once it is divided by the squared spacing
     sideways = np.abs((positions - line) @ plane.axes) / plane.spacing_mm**2  # in pixels
     if sideways.max() > 0.1:
         raise IntraBenchError(

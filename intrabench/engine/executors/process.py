@@ -184,6 +184,8 @@ class CrashBisection:
         if not self.left:  # of closing the image, after all was stored
             return
         again = death.status != "timeout" and not self._suspected(batch)  # it may have been the machine
+        # Several sessions are halved, and each half is played alone. A single one fails, but only after it was played
+        # twice if it was not too slow, for the first death may have been the machine's.
         if len(batch) > 1 or (batch and again):
             share = self.share(batch)
             if death.status == "timeout":

@@ -182,6 +182,8 @@ class RemotePredictor(Predictor):
         if isinstance(answer, Failure) or answer.memory is None:
             return answer
         memory = Remembered(self._generation, answer.memory)
+        # This may happen at any moment, even while a message is sent, so the number is only noted; the next request
+        # tells the process.
         weakref.finalize(memory, self._forget, self._generation, answer.memory)
         return replace(answer, memory=memory)
 

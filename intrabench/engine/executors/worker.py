@@ -46,6 +46,7 @@ class _WorkerConnection:
 
     def send(self, kind: str, content: Any = None) -> None:
         """Send a message."""
+        # Python handles signals in the main thread only, so no other thread's message can be cut in two
         ours = current_thread() is main_thread()
         self._sending += ours
         try:

@@ -136,6 +136,7 @@ class WorkerProcess:
             (process.kill if at_once else process.close)()
 
     def _start(self) -> None:
+        # under the lock, so that `stop` either finds the process or keeps it from being started
         with self._lock:
             if self._stopping:
                 raise Stopped
@@ -178,6 +179,7 @@ class WorkerProcess:
             said, about = self._next()
             if said == "part":
                 take(about)
+                # the worker waits for this, so a session that kills it later costs none that it has finished
                 self._send("stored")
             elif said == "batch":
                 self._batch = about

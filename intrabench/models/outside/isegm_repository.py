@@ -94,6 +94,7 @@ class Package:
                 torch.manual_seed(0)
                 yield
         finally:
+            # What was imported meanwhile is kept for the next time but leaves `sys.modules`, before what was hidden comes back.
             random.setstate(states[0])
             np.random.set_state(states[1])  # noqa: NPY002
             sys.path.remove(str(self.root))
@@ -161,6 +162,7 @@ class Network:
     def _copied(self, predictor: Any) -> Any:
         """A copy with the same networks and the same image."""
         shared = [self._net, *self._stages, *(getattr(predictor, name, None) for name in SHARED)]
+        # deepcopy takes what is in its memo for copied already, so this is shared
         return copy.deepcopy(predictor, {id(one): one for one in shared if one is not None})
 
     def _loaded(self, content: Any, checkpoint: Path) -> tuple[Any, list[Any]]:

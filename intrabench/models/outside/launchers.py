@@ -199,6 +199,7 @@ class Docker(Container):
 
     def up(self, name: str, inputs: Path, outputs: Path) -> list[str]:
         """The container sleeps, and the program is run in it."""
+        # so many seconds, because the sleep of small images does not know "infinity"
         sleep = ["--detach", "--entrypoint", "sleep", self.image, "2147483647"]
         return [*self._run(name, inputs, outputs), *sleep]
 
@@ -229,6 +230,7 @@ class Docker(Container):
         words += [] if limits.network else ["--network", "none"]
         if limits.memory_gb:
             bound = f"{round(limits.memory_gb * 1024)}m"
+            # the second bound is of memory and swap together: there is no swap, and what needs more is killed
             words += ["--memory", bound, "--memory-swap", bound]
         if limits.gpu:
             cards = _cards()
@@ -286,6 +288,8 @@ class Apptainer(Container):
     def _marked(self) -> list[str]:
         """The program, which leaves a mark when it begins, for Apptainer writes nothing down."""
         command = self.inside.command or ("/.singularity.d/runscript",)
+        # The path of the mark is $0 and the command $@, so neither needs quotation marks. By exec the program takes the
+        # place of the shell, and its exit code and signals are its own.
         return ["sh", "-c", ': > "$0"; exec "$@"', f"{self.inside.outputs}/{MARK}", *command]
 
     @property

@@ -115,6 +115,8 @@ class Program:
                 raise ProgramFailed(f"{self.launcher.words} ended with {_how(code)}{_last_words(output)}")
             self.last_words = _last_words(output)
             begin = None if self.stay else self.launcher.begun(name, self.outputs)
+        # `begin` is by the wall clock of a container or a file system, which may be set, or differ from that of this
+        # machine: it is moved to the clock that only runs forward, and kept between start and end
         inner = spawned if begin is None else min(max(started + begin - at, started), ended)
         return Took(inner - began, ended - inner)
 

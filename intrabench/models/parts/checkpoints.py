@@ -100,6 +100,7 @@ def _tensors_of(path: Path) -> Any:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
+        # Whatever else the file names is neither imported nor called: a placeholder takes its place.
         unknown = torch.serialization.get_unsafe_globals_in_checkpoint(path)
         if not unknown:
             raise

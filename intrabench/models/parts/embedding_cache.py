@@ -175,6 +175,7 @@ class EmbeddingCache:
 
     def _room_for(self, size: int) -> bool:
         """Whether so many bytes may be written; older embeddings make room."""
+        # Others write, too, but to count looks at all files, so it is done once for each step of the quota.
         if size > self._allowed:
             step = max(self._quota // STEPS, size)
             used = self._make_room(step)

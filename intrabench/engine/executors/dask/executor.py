@@ -288,6 +288,8 @@ class DaskExecutor:
             except Lost:
                 continue
             except (KilledWorker, Left) as error:
+                # The error does not say what was at fault: it counts against a task that began and was not left.
+                # Deaths while no task begins anywhere are the fault of the workers, such as a broken environment.
                 deaths[task] += cluster.started[name]
                 idle = begun == cluster.begun and not any(list(cluster.started.values()))
                 died = died + 1 if idle else 0
@@ -329,6 +331,8 @@ class DaskExecutor:
         cluster, done = self.cluster, Event()
         future.add_done_callback(lambda _: done.set())
         while True:
+            # The order matters: a result that is here counts, whatever became of the run or its worker meanwhile.
+            # While the client reconnects, all its futures look lost; only once it is back are those tasks really gone.
             if done.wait(POLL_SECONDS) and future.status in ("finished", "error"):
                 with suppress(TimeoutError):  # its result was lost before it came
                     outcome: TaskResult = future.result(timeout=RESULT_SECONDS)

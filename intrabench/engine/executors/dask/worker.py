@@ -128,6 +128,7 @@ class DaskWorker(WorkerPlugin):
     def close(self, finished: bool = False) -> None:
         """End the processes, and note in the manifest how the run ended."""
         self._timer.cancel()
+        # without the lock, which a task has until it ends: it would be waited for instead of stopped
         if not finished or self._busy:
             self.stop()
         with self._lock:
@@ -250,5 +251,6 @@ def _worker(payload: Payload) -> DaskWorker | None:
         if payload.run not in _workers:
             worker = get_worker()
             _workers[payload.run] = DaskWorker(payload, worker)
+            # a task runs in a thread, and plugin_add is a coroutine, which only the worker's event loop may run
             worker.loop.add_callback(worker.plugin_add, _workers[payload.run])
         return _workers[payload.run]
