@@ -143,6 +143,8 @@ def _largest_difference(origins: Clicks, other: Clicks) -> float:
     """
     differences = _shares(origins, origins) - _shares(origins, other)
     weight = 1 / len(origins)
+    # `_shares` counts the point itself in the first quadrant: without it there, the first sample falls short by most,
+    # and with it in the quadrant of the largest difference, it exceeds by most
     differences[0] -= weight
     return float(max(-differences.min(), differences.max() + weight))
 

@@ -223,7 +223,7 @@ def _touched(mask: Bools, disk: list[Run]) -> Bools:
     found, rows = np.zeros(mask.shape, bool), dict[tuple[int, int], list[int]]()
     for down, first, stop in disk:
         rows.setdefault((first, stop), []).append(down)
-    # A row of the disk has a pixel of the mask if the sums before and after it differ; rows of the same extent share this.
+    # A row of the disk has a pixel of the mask if the sums before and after it differ; rows of one extent share this.
     for (first, stop), downs in rows.items():
         there = sums[:, reach + stop : reach + stop + width] > sums[:, reach + first : reach + first + width]
         for down in downs:

@@ -119,6 +119,8 @@ class Scheduler:
             return
         with self.locks.lock(task) as (missing, specs, take):
             self._expect(task, missing)
+            # An image that is costly to open is played by one executor. Others are shared, in small portions only while
+            # there are too few tasks for all.
             executors = self._players if not task.runner.model.encodes else 1
             shared = SharedTask(task, specs, take, executors, lambda: self.queue.tasks >= executors)
             self.queue.offer(shared)

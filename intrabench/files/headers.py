@@ -109,8 +109,8 @@ def _check_extensions(path: Path) -> None:
         head = file.read(540)
     if len(head) < 348:
         return
-    # NIfTI-1 and NIfTI-2 are told apart by the size of the header, in either byte order; then come the type and the place
-    # of `vox_offset`, where the voxels begin
+    # NIfTI-1 and NIfTI-2 are told apart by the size of the header, in either byte order; `vox_offset`, where the voxels
+    # begin, is a float at 108 in the one, and an integer at 168 in the other
     for order in "<>":
         (size,) = struct.unpack_from(f"{order}i", head)
         kind, place = {348: ("f", 108), 540: ("q", 168)}.get(size, ("", 0))

@@ -154,6 +154,8 @@ def _walks(
     size = int(np.count_nonzero(free))
     number = np.full(free.shape, -1, dtype=np.int32)
     number[free] = np.arange(size, dtype=np.int32)
+    # A row of the matrix has seven places, in the order of its columns: the neighbours before a cell along z, y and x,
+    # itself, those after it along x, y and z. So the sparse matrix is made without sorting.
     others = np.full((7, *free.shape), -1, dtype=np.int32)  # of each cell its row of the matrix, in C order
     entries = np.zeros((7, *free.shape))
     degree, inflow = np.zeros(free.shape), np.zeros(free.shape)

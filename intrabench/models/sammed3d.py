@@ -182,6 +182,7 @@ class Crop:
         """
         if array.ndim != 3:
             raise ValueError("SAM-Med3D takes grey volumes, not colour images")
+        # first the part that is needed is cut out, so that only this is converted, clipped and resampled
         part, weights = array, []
         for axis in range(3):
             low, high, weight, inside = self._neighbours(axis)

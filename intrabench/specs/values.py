@@ -137,6 +137,7 @@ def _test(hint: Any) -> Callable[[Any], bool]:
         )
     if origin is not None and issubclass(origin, Iterable):
         each = _test(parts[0])
+        # an iterator would be used up by a look into it
         return lambda value: (
             isinstance(value, origin)
             and not isinstance(value, str | bytes)

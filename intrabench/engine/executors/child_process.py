@@ -67,6 +67,7 @@ class ChildProcess:
             self._close_files()
             raise
         finally:
+            # While our copies of its ends are open, the connection would outlive it.
             self._ends.release()
             self._output.release()
         sweep()

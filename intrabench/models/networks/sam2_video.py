@@ -179,6 +179,7 @@ class Tracker:
         seen = self.conditioning, self.tracked
         found, score, pointer = self.network.track(self.maps(z), z, self.frames, seen, reverse, asked)
         logits = found.float().cpu()
+        # all are equal where no object is seen; one number then stands for all in memory
         if (logits == logits[..., :1, :1]).all():
             logits = logits[..., :1, :1].clone().expand(logits.shape)
         return Outcome(logits, score.cpu(), pointer.cpu(), prompted=asked.prompt is not None or asked.mask is not None)

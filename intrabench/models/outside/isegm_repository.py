@@ -94,10 +94,10 @@ class Package:
                 torch.manual_seed(0)
                 yield
         finally:
-            # What was imported meanwhile is kept for the next time but leaves `sys.modules`, before what was hidden comes back.
             random.setstate(states[0])
             np.random.set_state(states[1])  # noqa: NPY002
             sys.path.remove(str(self.root))
+            # what was imported meanwhile leaves `sys.modules`, for the next time, before what was hidden comes back
             self._modules.update({name: sys.modules.pop(name) for name in set(sys.modules) - names if self._ours(name)})
             sys.modules.update(others)
 
