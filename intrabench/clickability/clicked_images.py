@@ -68,8 +68,8 @@ class ClickedImages:
 
     def wanted(self, entries: Iterable[RealClicks]) -> list[RealClicks]:
         """The entries of these data sets; without masks, only first clicks."""
-        mine = [entry for entry in entries if entry.dataset in self.datasets]
-        return [entry for entry in mine if self.masks is not None or entry.click_type == "first"]
+        selected = [entry for entry in entries if entry.dataset in self.datasets]
+        return [entry for entry in selected if self.masks is not None or entry.click_type == "first"]
 
     def _error(self, entry: RealClicks, target: Target, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
         if entry.click_type == "first":
@@ -165,14 +165,14 @@ def _case(dataset: Dataset, case: str) -> tuple[NDArray[np.uint8], tuple[Target,
 
 def _chosen(targets: Sequence[Target], entry: RealClicks) -> Target:
     """The clicked object: the one with the entry's number, or the only one."""
-    mine = [one for one in targets if str(one.instance) == entry.object_stem] if entry.object_stem else list(targets)
-    if len(mine) != 1:
+    matches = [one for one in targets if str(one.instance) == entry.object_stem] if entry.object_stem else list(targets)
+    if len(matches) != 1:
         instances = ", ".join(str(one.instance) for one in targets)
         raise IntraBenchError(
             f"{entry.full_stem} refers to object {entry.object_stem or '(the only one)'}, but {entry.dataset}, case "
             f"{entry.image_stem} has {instances or 'none'}; use the data set that the clicks were made on"
         )
-    return mine[0]
+    return matches[0]
 
 
 @lru_cache(maxsize=2)

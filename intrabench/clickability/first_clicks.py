@@ -39,9 +39,9 @@ class FirstClicks:
         return replace(
             self,
             entries=[
-                replace(entry, clicks=entry.clicks[mine], devices=(device,) * int(mine.sum()))
-                for entry, mine in chosen
-                if mine.any()
+                replace(entry, clicks=entry.clicks[same], devices=(device,) * int(same.sum()))
+                for entry, same in chosen
+                if same.any()
             ],
         )
 

@@ -244,8 +244,8 @@ def patient_of(dataset: Dataset, case: str) -> str:
     """
     found: Any = attempt(lambda: dataset.patient(case), f"{dataset.name}.patient failed for case {case}", "repair it")
     if not isinstance(found, str) or not found:
-        got = "an empty text" if found == "" else kind(found)
-        raise WrongType(f"{dataset.name}.patient returned {got} for case {case}, expected a name, such as {case!r}")
+        actual = "an empty text" if found == "" else kind(found)
+        raise WrongType(f"{dataset.name}.patient returned {actual} for case {case}, expected a name, such as {case!r}")
     return check_utf8(found, f"{dataset.name}.patient of case {case}:")
 
 
@@ -259,8 +259,8 @@ def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequen
     found: Any = dataset.load(case, files)
     method = f"{dataset.name}.load"
     if not isinstance(found, tuple) or len(found) != 2:
-        got = f"a tuple of {len(found)}" if isinstance(found, tuple) else kind(found)
-        raise WrongType(f"{method} returned {got}, expected two things: the Volume and the list of its targets")
+        actual = f"a tuple of {len(found)}" if isinstance(found, tuple) else kind(found)
+        raise WrongType(f"{method} returned {actual}, expected two things: the Volume and the list of its targets")
     volume, targets = found
     wanted = "a Volume, as from read_image or Volume.from_canonical(array, spacing_mm)"
     expect(Volume, volume, f"{method} returned", wanted, " for the scan")

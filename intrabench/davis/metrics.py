@@ -57,9 +57,9 @@ def f_of_frames(truth: Mask, answer: Mask, shape: tuple[int, int, int], bound: f
     if box is None:
         return scores
     box = grow(box, (0, 1, 1), shape)  # outlines begin one pixel before their mask
-    ours, theirs = outlines(truth.crop(box)), outlines(answer.crop(box))
+    true_lines, lines = outlines(truth.crop(box)), outlines(answer.crop(box))
     tolerance = tolerance_pixels(shape[1:], bound)
-    scores[box[0] : box[3]] = [_f(one, other, tolerance) for one, other in zip(ours, theirs, strict=True)]
+    scores[box[0] : box[3]] = [_f(one, other, tolerance) for one, other in zip(true_lines, lines, strict=True)]
     return scores
 
 

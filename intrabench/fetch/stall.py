@@ -62,11 +62,11 @@ def trace(_: str, info: Mapping[str, Any]) -> None:
         return
     read = stream.read
 
-    def told_read(*args: Any, **options: Any) -> Any:
+    def watched_read(*args: Any, **options: Any) -> Any:
         _tell(stream)
         return read(*args, **options)
 
-    stream.read = told_read
+    stream.read = watched_read
     _tell(stream)  # the handshake of TLS reads from the socket itself
 
 

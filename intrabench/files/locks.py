@@ -231,10 +231,10 @@ def _state(found: os.stat_result) -> tuple[int, ...]:
 def _holder(path: Path) -> str:
     """Who holds a lock, in words, and since when there was no sign of life."""
     owner = SoftFileLease(path, lease_duration=SILENCE, thread_local=False).owner
-    who = f"process {owner.pid} on {owner.hostname.partition('?')[0]}" if owner else "another process"
+    process = f"process {owner.pid} on {owner.hostname.partition('?')[0]}" if owner else "another process"
     seen = _looked.get(path)
     quiet = time.monotonic() - seen[1] if seen else 0.0
-    return f"{who}, which holds {path}" + (f" and was silent for {quiet:.0f} s" if quiet > SILENCE / 2 else "")
+    return f"{process}, which holds {path}" + (f" and was silent for {quiet:.0f} s" if quiet > SILENCE / 2 else "")
 
 
 def _count(tries: Path) -> int:

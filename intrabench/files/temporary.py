@@ -43,8 +43,8 @@ def sweep() -> None:
 def _is_old(folder: Path) -> bool:
     """Whether it is a folder of the user's, and no link to one, that was made long ago."""
     status = folder.lstat()
-    ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
-    return ours and folder.is_dir() and not folder.is_symlink() and time.time() - status.st_mtime > AGE
+    owned = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    return owned and folder.is_dir() and not folder.is_symlink() and time.time() - status.st_mtime > AGE
 
 
 def _lock(folder: Path) -> FileLock:

@@ -65,20 +65,20 @@ def _of_cell(cls: type) -> str:
     return hash_of(sources)
 
 
-_known: dict[tuple[str, type | None], tuple[list[ModuleSpec], str]] = {}
+_hashes: dict[tuple[str, type | None], tuple[list[ModuleSpec], str]] = {}
 """Hashes of modules, and for how long they hold: until a module that was counted is imported anew."""
 
 
 def _of_module(name: str, file: Path, cls: type | None = None) -> str:
     """The hash of a module and of what it imports. cls: a class of it, which may have been imported before an edit."""
-    specs, found = _known.get((name, cls), ([], ""))
+    specs, found = _hashes.get((name, cls), ([], ""))
     if not found or any(_spec(spec.name) is not spec for spec in specs):
         sources = sources_of(file, name)
         if cls is not None and not _is_from(cls, sources[""], file):
             sources["in use"] = Definition(cls, vars(sys.modules[name])).text.encode()
         specs = [spec for module in (name, *sources) if (spec := _spec(module)) is not None]
         found = hash_of(sources)
-        _known[name, cls] = specs, found
+        _hashes[name, cls] = specs, found
     return found
 
 

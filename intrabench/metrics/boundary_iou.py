@@ -48,13 +48,13 @@ def boundary_iou(truth: Mask, answer: Mask, shape: tuple[int, int], ignore: Mask
         ValueError: a mask has pixels in more than one slice, or the two in different ones.
     """
     width = max(1, round(SHARE * math.hypot(*shape)))
-    ours, theirs = boundary(truth, width), boundary(answer, width)
-    box = joint_box(ours, theirs)
+    true_edge, edge = boundary(truth, width), boundary(answer, width)
+    box = joint_box(true_edge, edge)
     if box is None:
         return 1.0
     if box[3] - box[0] != 1:
         raise ValueError(f"boundary IoU is of two masks in one slice, not in slices {box[0]} to {box[3] - 1}")
-    one, other = ours.crop(box), theirs.crop(box)
+    one, other = true_edge.crop(box), edge.crop(box)
     counted = ~ignore.crop(box) if ignore is not None else np.True_
     common, union = (int(np.count_nonzero(part & counted)) for part in (one & other, one | other))
     return common / union if union else 1.0

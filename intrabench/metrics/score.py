@@ -60,10 +60,10 @@ class Scoring:
             "iou": counts.iou,
         }
         self._failures: dict[str, Exception | str] = {}
-        asked = [metric for metric in metrics if metric.column not in self._values]
-        self.columns = (*self._values, *(metric.column for metric in asked))
-        self._left = [metric for metric in asked if ships(metric)]
-        for metric in asked:
+        missing = [metric for metric in metrics if metric.column not in self._values]
+        self.columns = (*self._values, *(metric.column for metric in missing))
+        self._left = [metric for metric in missing if ships(metric)]
+        for metric in missing:
             if not ships(metric):
                 self._measure_foreign(metric, pair)
         self._pair = pair if self._left else None

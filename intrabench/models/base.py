@@ -295,15 +295,15 @@ def checked(answer: Any, method: str) -> Answer:
         WrongType: it is not an `Answer` with a `Mask` and a `Region`, or has notes that no row can hold.
     """
     expect(Answer, answer, f"{method} returned", "an Answer, such as Answer(Mask.of(array))")
-    whose = f"{method} returned an Answer whose"
-    expect(Mask, answer.update, f"{whose} update is", "a Mask, such as Mask.of(array)")
-    expect(Region, answer.valid, f"{whose} valid is", "a Region, such as Region(slices=(3,))")
-    expect(tuple[str, ...], answer.notes, f"{whose} notes are", 'a tuple of texts, such as ("assumed CT",)')
+    subject = f"{method} returned an Answer whose"
+    expect(Mask, answer.update, f"{subject} update is", "a Mask, such as Mask.of(array)")
+    expect(Region, answer.valid, f"{subject} valid is", "a Region, such as Region(slices=(3,))")
+    expect(tuple[str, ...], answer.notes, f"{subject} notes are", 'a tuple of texts, such as ("assumed CT",)')
     for note in answer.notes:
         if not note or not note.isprintable() or "," in note:
             raise WrongType(f"{method} returned an Answer with the note {note[:40]!a}, expected words without a comma")
     box = "a half-open box of six whole numbers (z0, y0, x0, z1, y1, x1), or None"
-    expect(Box | None, answer.reach, f"{whose} reach is", box)
+    expect(Box | None, answer.reach, f"{subject} reach is", box)
     return answer
 
 

@@ -43,8 +43,8 @@ _KINDS: Mapping[str, PromptKind] = {
 
 def token_of(url: str) -> str | None:
     """The token for an address; None if there is none, or if it is for another one."""
-    meant = os.environ.get(ADDRESS, "").rstrip("/")
-    return os.environ.get(KEY) or None if meant in ("", url.rstrip("/")) else None
+    address = os.environ.get(ADDRESS, "").rstrip("/")
+    return os.environ.get(KEY) or None if address in ("", url.rstrip("/")) else None
 
 
 @contextmanager
@@ -104,14 +104,14 @@ class NnInteractiveServer(Model):
     @property
     def abilities(self) -> Abilities:
         """What the server takes; `intrabench serve` also says what it would convert."""
-        ours = self.capabilities.get("intrabench") or {}
+        extension = self.capabilities.get("intrabench") or {}
         supported = self.capabilities["supported_interactions"]
         accepts = {kind for name, kind in _KINDS.items() if supported.get(name)} & set(
-            ours.get("accepts", self.accepts)
+            extension.get("accepts", self.accepts)
         )
         if not accepts:
             raise IntraBenchError(f"the server at {self.url} says that it takes no prompts; look at its log")
-        return replace(super().abilities, accepts=frozenset(accepts), dims=2 if ours.get("dims") == 2 else 3)
+        return replace(super().abilities, accepts=frozenset(accepts), dims=2 if extension.get("dims") == 2 else 3)
 
     @cached_property
     def capabilities(self) -> Mapping[str, Any]:

@@ -46,17 +46,17 @@ class DavisRobot(JointPrompter):
 
     def interact_jointly(self, users: Users) -> JointTurns:
         """One frame in each round, until nothing is wrong or the robot finds nothing to draw in any frame."""
-        found, been, started = self._begin(users), set[int](), set[int]()
+        found, visited, started = self._begin(users), set[int](), set[int]()
         while True:
             frame, turn = next(found, (0, ()))
             if not turn:
                 return
             masks = yield turn
             if users.round > 0:
-                been.add(frame)
+                visited.add(frame)
             elif self.robot == "mended":
                 started.add(frame)
-            found = self._drawn(users, masks, self._frames(users, masks, been, started))
+            found = self._drawn(users, masks, self._frames(users, masks, visited, started))
 
     def _begin(self, users: Users) -> Iterator[tuple[int, JointTurn]]:
         """The first turn, and its frame: of a person, or the robot's in the frame with the largest area."""
@@ -74,7 +74,7 @@ class DavisRobot(JointPrompter):
         """The frames where there is something to draw, and the turns there."""
         return ((frame, turn) for frame in frames if any(turn := self._turn(users, masks, frame)))
 
-    def _frames(self, users: Users, masks: Sequence[Mask], been: set[int], started: set[int]) -> Iterator[int]:
+    def _frames(self, users: Users, masks: Sequence[Mask], visited: set[int], started: set[int]) -> Iterator[int]:
         """Frames for the next scribble, the best choice first."""
         each = [_quality(user.target.mask, mask, user.target.shape) for user, mask in _pairs(users, masks)]
         scores = np.sum(each, axis=0)
@@ -82,7 +82,7 @@ class DavisRobot(JointPrompter):
         if self.robot == "mended":
             left = set(np.flatnonzero(scores < len(users.each)).tolist())
         while left:
-            yield (frame := worst_frame(scores, been, sorted(left), started))
+            yield (frame := worst_frame(scores, visited, sorted(left), started))
             left.remove(frame)
 
     @cached_property
@@ -123,12 +123,12 @@ class _ObjectStrokes:
 
     def turn(self) -> Turn | None:
         """The turn, if there is something to say. A stroke of one pixel is a click."""
-        strokes = [(stroke, 1, True) for stroke in self.positive] + [(one, 0, mine) for one, mine in self.negative]
+        strokes = [(stroke, 1, True) for stroke in self.positive] + [(one, 0, costs) for one, costs in self.negative]
         if not strokes:
             return None
         rows = [np.column_stack([one, [label]]) for one, label, _ in strokes if len(one) == 1]
         drawn = [Scribble(one, label) for one, label, _ in strokes if len(one) > 1]
-        actions: list[Action] = [Click() if len(one) == 1 else DrawScribble() for one, _, mine in strokes if mine]
+        actions: list[Action] = [Click() if len(one) == 1 else DrawScribble() for one, _, costs in strokes if costs]
         prompts = Prompts(np.vstack(rows) if rows else points(np.zeros((0, 3))).points, scribbles=tuple(drawn))
         return Turn(prompts, tuple(actions))
 

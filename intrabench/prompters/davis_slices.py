@@ -55,8 +55,8 @@ class DavisSlices(Refinement):
             return None
         score = wrong if self.choose == "volume" else _badness(users, masks, wrong)
         by_turn = [turn.prompts.slices() for user in users.each for turn in user.given]
-        been = [slices[0] for slices in by_turn if len(slices) == 1]  # also where it was started by a click or a box
-        left = np.where(np.isin(np.arange(depth), been), -1.0, score)
+        visited = [slices[0] for slices in by_turn if len(slices) == 1]  # also where it was started by a click or a box
+        left = np.where(np.isin(np.arange(depth), visited), -1.0, score)
         z = int(np.argmax(left if ((left >= 0) & (wrong > 0)).any() else score))
         rng = users.rng("strokes")
         here = [one.on_slice(z) for one in errors]

@@ -46,8 +46,8 @@ def longest_diameter(mask: Mask, spacing_mm: Sequence[float]) -> NDArray[np.int6
     """
     part = largest_part(mask, where="slice", ties="pixel", memory="c")
     ends = _row_ends(part.array[0])
-    apart = (ends[:, None] - ends[None]) * np.asarray(spacing_mm[1:])
-    lengths_mm = np.hypot(apart[..., 0], apart[..., 1]).round(3)
+    offsets = (ends[:, None] - ends[None]) * np.asarray(spacing_mm[1:])
+    lengths_mm = np.hypot(offsets[..., 0], offsets[..., 1]).round(3)
     first, last = np.unravel_index(lengths_mm.argmax(), lengths_mm.shape)
     line = joined(ends[[first, last]]) if first != last else ends[[first]]
     return np.insert(line, 0, 0, axis=1) + part.start

@@ -147,8 +147,8 @@ class Recorded(Prompter):
         draws = stream(user.seed, *where[:3], self.name)
         raters = sorted({one.rater for one in found})
         rater = raters[draws.integers(len(raters))]
-        theirs = sorted((one for one in found if one.rater == rater), key=lambda one: (one.model, one.session))
-        return theirs[draws.integers(len(theirs))].read()
+        records = sorted((one for one in found if one.rater == rater), key=lambda one: (one.model, one.session))
+        return records[draws.integers(len(records))].read()
 
     def _stored(self, session: Mapping[str, Any]) -> tuple[list[Turn], list[Mask]]:
         """What a session in the results has."""

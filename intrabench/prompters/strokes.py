@@ -120,9 +120,9 @@ def _farthest(pixels: Ints) -> tuple[int, int]:
     """The places of the two pixels that are farthest apart; of equal pairs the first."""
     best, found = -1, (0, 0)
     for start in range(0, len(pixels), 256):  # not all pairs at once, of which there may be millions
-        apart = ((pixels[start : start + 256, None] - pixels[None]) ** 2).sum(axis=-1)
-        place = int(apart.argmax())
-        if (far := int(apart.flat[place])) > best:
+        squared = ((pixels[start : start + 256, None] - pixels[None]) ** 2).sum(axis=-1)
+        place = int(squared.argmax())
+        if (far := int(squared.flat[place])) > best:
             best, found = far, (start + place // len(pixels), place % len(pixels))
     return found
 

@@ -66,14 +66,14 @@ def check_source(tree: ast.Module, path: Path) -> None:
     A class that is only a base needs no name: it has abstract methods, others in the file inherit from it, or its own
     name begins with an underscore.
     """
-    ours = {base for bases in BASES.values() for base in bases} | _built_in(tree)
+    names = {base for bases in BASES.values() for base in bases} | _built_in(tree)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     inherited = {parent for node in classes for parent in _parents(node)}
     for node in classes:
-        if not ours & _parents(node):
+        if not names & _parents(node):
             continue
-        # classes come in the order of the file, so one whose base stands above it is ours, too
-        ours.add(node.name)
+        # classes come in the order of the file, so one whose base stands above it is found, too
+        names.add(node.name)
         if FROZEN & _parents(node) and _thaws(node):
             raise IntraBenchError(f"{path}: write @dataclass(frozen=True) above class {node.name}, as its base has it")
         name = written_name(node)
@@ -163,19 +163,19 @@ def _misses_dataclass(cls: type[Any], arguments: str) -> Iterator[str]:
     if "eq" in arguments and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         yield f"is frozen, but a run tells a model its device and weights; {write}"
     parameters = {field.name for field in fields(cls)}
-    attributes = _annotated(cls) - {field.name for base in _ours(cls) if is_dataclass(base) for field in fields(base)}
+    hints = _annotated(cls) - {field.name for base in _ancestors(cls) if is_dataclass(base) for field in fields(base)}
     # `is_dataclass` and `fields` also see what a base has: only the class's own dictionary tells whether the decorator
     # stands above this class, without which its new annotations are no parameters
     typed = {name for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
-    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(typed - attributes)):
+    if "__dataclass_fields__" not in vars(cls) and (missing := sorted(typed - hints)):
         yield f"has the parameter {missing[0]}, but is not a dataclass itself; {write}"
-    for name in sorted(parameters & attributes):
+    for name in sorted(parameters & hints):
         yield f"gives {name} a type, which makes it a parameter of specs; write {name} = ... without the type"
 
 
 def _wrong_methods(cls: type[Any]) -> Iterator[str]:
     """Methods that cannot be called like the base's methods that they override."""
-    for base in _ours(cls):
+    for base in _ancestors(cls):
         for name, expected in vars(base).items():
             found = inspect.getattr_static(cls, name)
             if name.startswith("_") or found is expected:
@@ -304,19 +304,19 @@ def _bases(room: Room) -> tuple[type[Any], ...]:
     return tuple(getattr(intrabench, name) for name in BASES[room] if name in intrabench.__all__)
 
 
-def _ours(cls: type[Any]) -> list[type[Any]]:
+def _ancestors(cls: type[Any]) -> list[type[Any]]:
     """The classes of this package that a class inherits from."""
     return [base for base in cls.__mro__[1:] if base.__module__.startswith("intrabench.")]
 
 
 def _annotated(cls: type[Any]) -> set[str]:
     """The attributes that its bases declare with a type."""
-    return {name for base in _ours(cls) for name in inspect.get_annotations(base)}
+    return {name for base in _ancestors(cls) for name in inspect.get_annotations(base)}
 
 
 def _properties(cls: type[Any]) -> set[str]:
     """The properties of its bases."""
-    return {name for base in _ours(cls) for name, value in vars(base).items() if isinstance(value, property)}
+    return {name for base in _ancestors(cls) for name, value in vars(base).items() if isinstance(value, property)}
 
 
 def _parameters(method: Callable[..., Any]) -> str:

@@ -166,15 +166,15 @@ def expect_items(item: type, values: Any, subject: str, wanted: str, role: str =
     many = isinstance(values, Sequence) and not isinstance(values, str)
     wrong = [one for one in values if not isinstance(one, item)] if many else [values]
     if wrong:
-        got = f"{kind(values)} with {kind(wrong[0])}" if many else kind(values)
-        raise WrongType(f"{subject} {got}{role}, expected {wanted}")
+        actual = f"{kind(values)} with {kind(wrong[0])}" if many else kind(values)
+        raise WrongType(f"{subject} {actual}{role}, expected {wanted}")
 
 
 def expect_count(count: int, values: Any, subject: str, wanted: str) -> None:
     """The same for a sequence of so many things, whatever they are."""
     if not isinstance(values, Sequence) or len(values) != count:
-        got = f"{kind(values)} of {len(values)}" if isinstance(values, Sequence) else kind(values)
-        raise WrongType(f"{subject} {got}, expected {wanted}")
+        actual = f"{kind(values)} of {len(values)}" if isinstance(values, Sequence) else kind(values)
+        raise WrongType(f"{subject} {actual}, expected {wanted}")
 
 
 def can_be_text(hint: Any) -> bool:

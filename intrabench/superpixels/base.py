@@ -146,9 +146,9 @@ def partition(method: Superpixels, picture: Picture, segments: int, least_voxels
         cpu_s = time.process_time() - started
     expect(np.ndarray, found, f"{method.name}.segment returned", "an array of labels (z, y, x)")
     regions = relabelled(found, picture.array.shape[:3], f"{method.name}: the label map")
-    apart = connected(regions)
-    extra = int(apart.max() - regions.max())
-    labels = merged(apart, picture.array, least_voxels)
+    components = connected(regions)
+    extra = int(components.max() - regions.max())
+    labels = merged(components, picture.array, least_voxels)
     return Partition(labels, picture.spacing_mm, extra, cpu_s, picture.volume.array)
 
 

@@ -25,45 +25,45 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-def select_cases(dataset: Dataset, wanted: Sequence[str]) -> list[str]:
-    """The selected cases (all if `wanted` is empty), in the data set's order.
+def select_cases(dataset: Dataset, patterns: Sequence[str]) -> list[str]:
+    """The selected cases (all if `patterns` is empty), in the data set's order.
 
-    wanted: names and globs; ``first:N``; ``subset:NAME``, a selection defined by the data set; ``@FILE``, a text file
+    patterns: names and globs; ``first:N``; ``subset:NAME``, a selection defined by the data set; ``@FILE``, a text file
     with one of these per line and ``#`` for comments. A case is selected if any of them matches.
 
     Raises:
-        IntraBenchError: an entry of `wanted` matches nothing.
+        IntraBenchError: an entry of `patterns` matches nothing.
     """
     remedy = "check its parameters and files"
     names = list(attempt(lambda: cases_of(dataset), f"data set {dataset.short_spec} cannot list its cases", remedy))
     if not names:
         raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")
-    if not wanted:
+    if not patterns:
         return names
-    chosen = {case for pattern in _from_files(wanted, names) for case in _cases(dataset, names, pattern)}
+    chosen = {case for pattern in _from_files(patterns, names) for case in _cases(dataset, names, pattern)}
     return [name for name in names if name in chosen]
 
 
-def select_targets(index: CaseIndex, wanted: Sequence[str]) -> list[TargetInfo]:
-    """The selected targets of a case (all if `wanted` is empty).
+def select_targets(index: CaseIndex, patterns: Sequence[str]) -> list[TargetInfo]:
+    """The selected targets of a case (all if `patterns` is empty).
 
     A pattern that is an id or label of the case means only that, also if it has characters of globs, ``lesion [left]``.
 
-    wanted: globs of ids (``label.instance``) or labels, of which any must match; and bounds such as ``ml>=1``,
+    patterns: globs of ids (``label.instance``) or labels, of which any must match; and bounds such as ``ml>=1``,
     ``voxels<500`` or ``slices>5``, which must all hold.
     """
-    if not wanted:
+    if not patterns:
         return list(index.targets)
     ml = float(index.spacing_mm[0] * index.spacing_mm[1] * index.spacing_mm[2]) / 1000
-    exact = {name for info in index.targets for name in (info.id, info.label)}.intersection(wanted)
-    return [info for info in index.targets if _is_wanted(info, ml, wanted, exact)]
+    exact = {name for info in index.targets for name in (info.id, info.label)}.intersection(patterns)
+    return [info for info in index.targets if _is_wanted(info, ml, patterns, exact)]
 
 
-def check_targets(indexes: Iterable[CaseIndex], wanted: Sequence[str]) -> None:
+def check_targets(indexes: Iterable[CaseIndex], patterns: Sequence[str]) -> None:
     """Refuse a part of ``--targets`` that matches no target at all."""
     listed = list(indexes)
     names = {name for index in listed for info in index.targets for name in (info.id, info.label)}
-    for pattern in wanted:
+    for pattern in patterns:
         if not any(select_targets(index, [pattern]) for index in listed):
             raise IntraBenchError(
                 f"--targets {pattern!r} matches no target of the selected cases{nearest(pattern, names)}; "
@@ -71,11 +71,11 @@ def check_targets(indexes: Iterable[CaseIndex], wanted: Sequence[str]) -> None:
             )
 
 
-def _is_wanted(info: TargetInfo, ml_per_voxel: float, wanted: Sequence[str], exact: Collection[str]) -> bool:
+def _is_wanted(info: TargetInfo, ml_per_voxel: float, patterns: Sequence[str], exact: Collection[str]) -> bool:
     names = info.id, info.label
     sizes = {"ml": info.voxels * ml_per_voxel, "voxels": info.voxels, "slices": info.slices}
     globs = []
-    for pattern in wanted:
+    for pattern in patterns:
         if pattern in exact:
             globs.append(glob.escape(pattern))
         elif bound := _BOUND.fullmatch(pattern):
@@ -87,9 +87,9 @@ def _is_wanted(info: TargetInfo, ml_per_voxel: float, wanted: Sequence[str], exa
     return not globs or any(fnmatch.fnmatchcase(name, one) for one in globs for name in names)
 
 
-def _from_files(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
+def _from_files(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     found = []
-    for pattern in wanted:
+    for pattern in patterns:
         if not pattern.startswith("@") or pattern in names:
             found.append(pattern)
             continue
@@ -100,7 +100,7 @@ def _from_files(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
         kept = [line if line in names else line.partition("#")[0].strip() for line in lines]
         found += [line for line in kept if line]
     if not found:
-        raise IntraBenchError(f"--cases {' '.join(wanted)} names no case; write one case per line")
+        raise IntraBenchError(f"--cases {' '.join(patterns)} names no case; write one case per line")
     return found
 
 

@@ -51,7 +51,7 @@ class Whole(View):
         return [
             (union_info([infos[place] for place in places], label, ALL, person), places)
             for (person, label), places in found.items()
-            if places or not any(name == label and theirs for (_, name), theirs in found.items())
+            if places or not any(name == label and others for (_, name), others in found.items())
         ]
 
 

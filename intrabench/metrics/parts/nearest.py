@@ -133,28 +133,28 @@ class _Rows:
 
     def search(self, asking: Voxels, squared: Floats) -> NDArray[np.intp]:
         """Lower (n,) `squared` to the squared distances of `asking` (3, n); returns the indices of those still open."""
-        here, best, who = self._index(asking), squared.copy(), np.arange(len(squared))
+        here, best, index = self._index(asking), squared.copy(), np.arange(len(squared))
         for first in range(0, len(self._around), CHUNK):
             around = self._around[first : first + CHUNK]
             if first and np.count_nonzero(best > around[0][2]) > FAR * len(squared):
-                squared[who] = best
-                return who[best > around[0][2]]
+                squared[index] = best
+                return index[best > around[0][2]]
             starts, tables = self._starts(around), self._tables(around)
             row = 0
             while row < len(around):
                 waiting = best > around[row][2]
                 count = np.count_nonzero(waiting)
                 if count < SOME * len(waiting):
-                    squared[who] = best
+                    squared[index] = best
                     still = np.flatnonzero(waiting)
-                    here, best, who = here.take(still), best.take(still), who.take(still)
+                    here, best, index = here.take(still), best.take(still), index.take(still)
                 if not count:
-                    return who
+                    return index
                 stop = min(row + max(AT_ONCE // len(here), 1), len(around))
                 np.minimum(best, self._found(here, starts[row:stop], tables[row:stop]), out=best)
                 row = stop
-        squared[who] = best
-        return who[best > self._beyond]
+        squared[index] = best
+        return index[best > self._beyond]
 
     def _found(self, here: NDArray[np.intp], starts: NDArray[np.intp], tables: Floats) -> Floats:
         """The least squared distances (n,) in mm² from voxels (n,) to the goals in some of the rows around them."""

@@ -51,14 +51,14 @@ def folder() -> Path:
     return data_root() / "embeddings"
 
 
-def quota_gb(asked: float | None = None) -> float:
+def quota_gb(gb: float | None = None) -> float:
     """The quota: as asked, else by `VARIABLE`, else `QUOTA_GB`.
 
     Raises:
         IntraBenchError: the variable is no number.
     """
-    if asked is not None:
-        return asked
+    if gb is not None:
+        return gb
     text = os.environ.get(VARIABLE, "")
     try:
         found = float(text or QUOTA_GB)

@@ -41,7 +41,7 @@ class EmbeddingStore:
     def __init__(self, memory_mb: float, cache: EmbeddingCache | None = None) -> None:
         self.encoded = 0
         self._room = int(memory_mb * 2**20)
-        self._held = 0
+        self._bytes = 0
         self._recent: OrderedDict[Key, Floats32] = OrderedDict()
         self._cache = cache
         self._spilled: IO[bytes] | None = None
@@ -95,7 +95,7 @@ class EmbeddingStore:
     def close(self) -> None:
         """Release everything but the cache."""
         self._recent.clear()
-        self._held = 0
+        self._bytes = 0
         self._places.clear()
         if self._spilled is not None:
             self._spilled.close()
@@ -103,10 +103,10 @@ class EmbeddingStore:
 
     def _remember(self, key: Key, embedding: Floats32) -> None:
         self._recent[key] = frozen(embedding)  # sessions share it
-        self._held += embedding.nbytes
-        while self._held > self._room and not (key in self._passing and len(self._recent) == 1):  # it is needed now
+        self._bytes += embedding.nbytes
+        while self._bytes > self._room and not (key in self._passing and len(self._recent) == 1):  # it is needed now
             oldest, evicted = self._recent.popitem(last=False)
-            self._held -= evicted.nbytes
+            self._bytes -= evicted.nbytes
             if oldest not in self._places and oldest not in self._passing:
                 self._spill(oldest, evicted)
 

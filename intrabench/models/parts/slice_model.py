@@ -234,8 +234,8 @@ class OpenSlices(Predictor):
     def _one_each(self, found: Any, count: int, method: str) -> Any:
         """What a method of the model returned, if it is one thing for each slice."""
         if not hasattr(found, "__len__") or len(found) != count:
-            got = f"{kind(found)} of {len(found)}" if hasattr(found, "__len__") else kind(found)
-            raise WrongType(f"{self.model.name}.{method} returned {got} for {count} slices, expected one for each")
+            actual = f"{kind(found)} of {len(found)}" if hasattr(found, "__len__") else kind(found)
+            raise WrongType(f"{self.model.name}.{method} returned {actual} for {count} slices, expected one for each")
         return found
 
     def _check(self, result: Any, shape: tuple[int, int]) -> None:

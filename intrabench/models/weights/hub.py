@@ -271,7 +271,7 @@ def _progress_bar(progress: Progress | None) -> Any:
 
     class Bar(tqdm):  # type: ignore[misc]
         def __init__(self, *args: Any, **options: Any) -> None:
-            # tqdm does not know `name`, which the hub gives its own bars; a disabled bar counts nothing, so `update` does
+            # tqdm does not know the `name` that the hub gives; a disabled bar does not count, so `update` does
             self.counts_bytes = options.get("unit") == "B"
             options.pop("name", None)
             super().__init__(*args, **(options | {"disable": True}))

@@ -43,7 +43,7 @@ def test_memory_is_bounded_and_the_oldest_goes_first(embeddings: list[np.ndarray
         store.get(0)  # now 1 is the oldest
         store.put(2, embeddings[2])
         assert list(store._recent) == [0, 2]
-        assert store._held == 2 * embeddings[0].nbytes
+        assert store._bytes == 2 * embeddings[0].nbytes
 
 
 def test_temporary_files_have_no_name_that_could_be_left(
