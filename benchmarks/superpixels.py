@@ -20,7 +20,7 @@ from scipy import ndimage
 from intrabench.mask import Mask
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Request
-from intrabench.models.supervoxels import Partitioned
+from intrabench.models.supervoxels import PartitionPredictor
 from intrabench.prompts import points
 from intrabench.registry import registry
 from intrabench.superpixels.baselines import grid_cells
@@ -80,7 +80,7 @@ def _volume() -> None:
     for target in targets:
         seconds, _found = _fastest(partial(_bound, partition, target))
         print(f"  bound of a target of {target.voxels} voxels: {seconds * 1e3:.0f} ms")
-    opened, at = Partitioned(partition, 0.0, ()), rng.integers(0, VOLUME, (200, 3))
+    opened, at = PartitionPredictor(partition, 0.0, ()), rng.integers(0, VOLUME, (200, 3))
     memory: Any = Mask.empty()
     spent = []
     for z, y, x in at.tolist():

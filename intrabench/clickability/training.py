@@ -29,7 +29,7 @@ from intrabench.randomness import stream
 
 
 @dataclass(frozen=True)
-class Prepared(Dataset[tuple[Tensor, Tensor, Tensor]]):
+class TrainingInputs(Dataset[tuple[Tensor, Tensor, Tensor]]):
     """Examples as network input: image ``(3, size, size)``, masks ``(2, ...)`` and click map ``(1, ...)``.
 
     flips: name of the random stream that mirrors half of the examples left to right; empty: no flips.
@@ -259,8 +259,8 @@ class _Training:
         settings = asdict(self.settings) | self.data
         return {key: value for key, value in settings.items() if key not in ("device", "workers")}
 
-    def _prepared(self, examples: Sequence[Example]) -> Prepared:
-        return Prepared(examples, self.settings.size, self.settings.sigma, self.settings.soft_mask)
+    def _prepared(self, examples: Sequence[Example]) -> TrainingInputs:
+        return TrainingInputs(examples, self.settings.size, self.settings.sigma, self.settings.soft_mask)
 
     def _predicted(self, images: Tensor, masks: Tensor) -> Tensor:
         return self.network(images.to(self.settings.device), masks.to(self.settings.device))

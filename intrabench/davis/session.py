@@ -268,6 +268,7 @@ class DavisInteractiveSession:
             whole = len(last) == self.davis.num_objects(str(name)) * len(self.davis.load_annotations(str(name)))
             ended = last["interaction"][0] >= self.interactions or last["status"][0] not in ("ok", None)
             later = rows["sequence"][-1] != name or rows["scribble_idx"][-1] != one
+            # A sample is complete if it ended by its limits, or if the session went on to another one.
             if whole and (ended or later):
                 done.append((str(name), int(one)))
         kept = pl.DataFrame(done, schema={name: COLUMNS[name] for name in ("sequence", "scribble_idx")}, orient="row")

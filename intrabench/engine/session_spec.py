@@ -160,6 +160,7 @@ class ModelRunner:
             parts += [version_of(prompter), dataset.spec, version_of(dataset)]
             parts += [protocol.effort.id] if protocol.effort else []
             parts += [sorted(dataset.card.names.items())] if prompter.reads_names or self.model.reads_names else []
+            # the list stays open: `what_is_asked` and `how_it_is_asked` write the rest of it
             self._begun[key] = hashlib.sha256(json.dumps(parts).removesuffix("]").encode()), shared
         return self._begun[key][0].copy()
 

@@ -22,7 +22,7 @@ from urllib.parse import urlencode
 from intrabench.fetch import places
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.download import DownloadError, ask_for_space, at_most, download, user_agent
-from intrabench.fetch.mirrors import Nowhere, first_that_works
+from intrabench.fetch.mirrors import NoSource, first_that_works
 from intrabench.fetch.source import Source
 from intrabench.fetch.transfer import Progress, Refused, Transfer
 from intrabench.files.atomic import put
@@ -121,8 +121,8 @@ class IdcSeries(Source):
         with httpx2.Client(timeout=30, headers={"User-Agent": user_agent()}, follow_redirects=True) as client:
             try:
                 first_that_works(_buckets(), lambda bucket: self._fill_from(client, bucket, part, progress))
-            except Nowhere as nowhere:
-                reasons = "; ".join(nowhere.reasons)
+            except NoSource as error:
+                reasons = "; ".join(error.reasons)
                 raise DownloadError(f"{self.title} could not be downloaded, {reasons}: try again later.") from None
 
     def _fill_from(self, client: httpx2.Client, bucket: str, part: Path, progress: Progress | None) -> None:
@@ -178,6 +178,7 @@ def _listing(client: httpx2.Client, bucket: str, prefix: str, part: Path) -> Ite
             key, size, etag = (entry.findtext(f"{space}{name}", "") for name in ("Key", "Size", "ETag"))
             if not re.fullmatch(re.escape(prefix) + r"[\w-]+\.dcm", key) or not size.isdigit():
                 raise DownloadError(f"the bucket lists {key!r}, which is not a DICOM file of the series")
+            # the tag is an MD5 only if the object was uploaded in one piece
             tag = etag.strip('"')
             yield Object(key, int(size), tag if re.fullmatch("[0-9a-f]{32}", tag) else "")
         token = page.findtext(f"{space}NextContinuationToken", "")

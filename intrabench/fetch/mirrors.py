@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from intrabench.fetch.transfer import DownloadError
 
 
-class Nowhere(DownloadError):
+class NoSource(DownloadError):
     """No place had it; `reasons` are those of all places, each once."""
 
     def __init__(self, reasons: Iterable[str]) -> None:
@@ -19,7 +19,7 @@ def first_that_works(places: Iterable[str], fetch: Callable[[str], object]) -> s
     """The first of `places` from which `fetch` brings it.
 
     Raises:
-        Nowhere: there is none.
+        NoSource: there is none.
     """
     reasons = []
     for place in places:
@@ -29,4 +29,4 @@ def first_that_works(places: Iterable[str], fetch: Callable[[str], object]) -> s
             reasons.append(str(error))
         else:
             return place
-    raise Nowhere(reasons)
+    raise NoSource(reasons)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from intrabench.fetch.checksum import checksum_of, if_wanted, note, noted, settle
 from intrabench.fetch.download import DownloadError, at_most, by_hand, download
-from intrabench.fetch.mirrors import Nowhere, first_that_works
+from intrabench.fetch.mirrors import NoSource, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.fetch.source import OneFile
 from intrabench.fetch.transfer import Progress
@@ -97,6 +97,6 @@ class RemoteFile(OneFile):
         )
         try:
             return first_that_works(self.places, lambda place: fetch(url_of(place)))
-        except Nowhere as nowhere:
+        except NoSource as error:
             page = f" You can also download it by hand from {self.page}." if self.page else ""
-            raise DownloadError(f"{nowhere}{page}") from None
+            raise DownloadError(f"{error}{page}") from None

@@ -155,6 +155,7 @@ class RoundFiles:
         if not path.exists():
             shutil.copyfile(self.image, path)
         with zipfile.ZipFile(path, "a", zipfile.ZIP_STORED, allowZip64=True) as file:
+            # zipfile cannot cut members off: its lists are shortened, and it goes on writing where the image ends
             for old in file.filelist[self._same :]:  # a new member takes the place of what follows the image
                 del file.NameToInfo[old.filename]
             del file.filelist[self._same :]

@@ -73,14 +73,14 @@ class Supervoxels(Model):
         return assumed(volume, self.intensity)
 
     @contextmanager
-    def open(self, volume: Volume) -> Iterator[Partitioned]:
+    def open(self, volume: Volume) -> Iterator[PartitionPredictor]:
         """Divide the image, or read how an earlier run divided it."""
         started = time.perf_counter()
         found = self.divided(volume)
         notes = [*self.notes(volume)]
         if not self.segments / 2 <= found.count <= self.segments * 2:
             notes.append(f"{found.count} supervoxels instead of {self.segments}")
-        yield Partitioned(found, time.perf_counter() - started, tuple(notes))
+        yield PartitionPredictor(found, time.perf_counter() - started, tuple(notes))
 
     def divided(self, volume: Volume) -> Partition:
         """The supervoxels of an image; those of the last method that was asked are kept as long as the image is."""
@@ -120,7 +120,7 @@ def picture_of(volume: Volume, intensity: Intensity) -> Picture:
     return Picture(array if array.ndim == 4 else array[..., None], volume)
 
 
-class Partitioned(Predictor):
+class PartitionPredictor(Predictor):
     """An image that is divided. encode_s: the seconds that took, shared by the first requests."""
 
     def __init__(self, partition: Partition, encode_s: float, notes: tuple[str, ...]) -> None:

@@ -26,12 +26,12 @@ from tests.models.networks.clickability import golden, make_small, one_core
 @pytest.fixture(scope="module", autouse=True)
 def _imports() -> None:
     """Imported now: collecting tests is quick without torch."""
-    global torch, Tensor, training, Prepared, kld, similarity, Epoch, Settings, learning_rate, train, SMALL
+    global torch, Tensor, training, TrainingInputs, kld, similarity, Epoch, Settings, learning_rate, train, SMALL
     import torch
     from torch import Tensor
 
     from intrabench.clickability import training
-    from intrabench.clickability.training import Epoch, Prepared, Settings, kld, learning_rate, similarity, train
+    from intrabench.clickability.training import Epoch, Settings, TrainingInputs, kld, learning_rate, similarity, train
 
     SMALL = Settings(epochs=2, batch=4, lr=3e-3, size=32, sigma=60)
 
@@ -79,7 +79,7 @@ def test_the_learning_rate_rises_and_falls() -> None:
 
 def test_examples_are_prepared_as_the_network_sees_them() -> None:
     (example,) = examples(1, 48, "prepared")
-    image, masks, clicked = Prepared([example], 48, 60)[0]
+    image, masks, clicked = TrainingInputs([example], 48, 60)[0]
     np.testing.assert_array_equal(masks[1], example.error)
     np.testing.assert_array_equal(clicked[0], click_map(example.clicks, example.error, 60))
     np.testing.assert_allclose(image[0], (example.image[..., 0] / 255 - 0.485) / 0.229, atol=1e-5)
@@ -93,10 +93,10 @@ def test_half_of_the_examples_are_mirrored_by_the_names_of_their_stream() -> Non
         example.error[:, ::-1],
         np.stack([example.clicks[:, 0], 47 - example.clicks[:, 1]], axis=1),
     )
-    plain, turned = Prepared([example], 48, 60)[0], Prepared([mirrored], 48, 60)[0]
+    plain, turned = TrainingInputs([example], 48, 60)[0], TrainingInputs([mirrored], 48, 60)[0]
     count = 0
     for epoch in range(60):
-        drawn = Prepared([example], 48, 60, flips=("flips", epoch))[0]
+        drawn = TrainingInputs([example], 48, 60, flips=("flips", epoch))[0]
         is_turned = torch.equal(drawn[0], turned[0])
         for part, one, other in zip(drawn, plain, turned, strict=True):
             torch.testing.assert_close(part, other if is_turned else one)

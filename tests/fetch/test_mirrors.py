@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from intrabench.errors import IntraBenchError
-from intrabench.fetch.mirrors import Nowhere, first_that_works
+from intrabench.fetch.mirrors import NoSource, first_that_works
 from intrabench.fetch.transfer import DownloadError
 
 
@@ -25,7 +25,7 @@ def test_where_none_works_each_reason_is_told_once() -> None:
     def fetch(place: str) -> None:
         raise DownloadError("down" if place == "c" else "refused")
 
-    with pytest.raises(Nowhere) as caught:
+    with pytest.raises(NoSource) as caught:
         first_that_works("abc", fetch)
     assert caught.value.reasons == ("refused", "down")
     assert str(caught.value) == "refused down"

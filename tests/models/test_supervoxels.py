@@ -15,7 +15,7 @@ from intrabench.mask import Mask
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.parts import embedding_cache
-from intrabench.models.supervoxels import Partitioned, Supervoxels
+from intrabench.models.supervoxels import PartitionPredictor, Supervoxels
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
 from intrabench.superpixels.partitions.bound import Candidates
@@ -32,7 +32,7 @@ VOLUME = Volume.from_canonical(np.random.default_rng(0).random(SHAPE).astype(np.
 def selected(*prompts: Prompts, model: Supervoxels | None = None) -> set[int]:
     """The cells that are selected after these turns, played at once and one after the other."""
     with (model or Supervoxels("grid", 8)).open(VOLUME) as image:
-        assert isinstance(image, Partitioned)
+        assert isinstance(image, PartitionPredictor)
         turns = [Turn(one) for one in prompts]
         (whole,) = image.segment([Request("a", tuple(turns))])
         memory, answer = None, Mask.empty()
@@ -85,7 +85,7 @@ def test_a_number_far_from_the_wanted_one_is_told() -> None:
 
 def test_small_ones_can_join_others() -> None:
     with Supervoxels("grid", 256, least_voxels=9).open(VOLUME) as image:
-        assert isinstance(image, Partitioned)
+        assert isinstance(image, PartitionPredictor)
         assert image.partition.sizes.min() >= 9
     assert Supervoxels("grid", 8).spec.endswith("derived=all")
     assert "least_voxels=9" in Supervoxels("grid", 8, least_voxels=9).spec
@@ -124,7 +124,7 @@ def test_an_image_is_divided_once_and_kept_across_runs(tmp_path: Path, monkeypat
         model.runtime = Runtime(embeddings=tmp_path)
         for _ in range(2):
             with model.open(volume) as image:
-                assert isinstance(image, Partitioned)
+                assert isinstance(image, PartitionPredictor)
                 labels.append(image.partition)
     assert len(calls) == 1
     assert all(np.array_equal(labels[0].labels, one.labels) for one in labels)

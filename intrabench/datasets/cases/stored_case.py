@@ -134,7 +134,7 @@ class StoredCase:
             self.index.shape,
             self.index.spacing_mm,
             _together([_unpack(bits[f"{one}.box"].tolist(), bits[one]) for one in ignored]),
-            Others(infos, number),
+            Siblings(infos, number),
             _scribbles(bits[drawn], int(bits[f"{drawn}.people"])) if drawn in bits else (),
             info.person,
             tuple(_box(row) for row in bits[boxes]) if boxes in bits else None,
@@ -152,7 +152,7 @@ class StoredCase:
 
 
 @dataclass(frozen=True)
-class Others(Sequence[TargetInfo]):
+class Siblings(Sequence[TargetInfo]):
     """All targets of a case but one. Lists of their own would be as long for each target as there are targets."""
 
     every: tuple[TargetInfo, ...]
@@ -306,6 +306,7 @@ def _rows(target: Target) -> Iterator[Array]:
 def _scribbles(rows: Array, people: int) -> tuple[tuple[Scribble, ...], ...]:
     """The strokes of each person, from such rows."""
     found: list[list[Scribble]] = [[] for _ in range(people)]
+    # a stroke begins with the first row, and where the person or the number of the stroke differs from the row before
     begins = np.flatnonzero((np.diff(rows[:, :2], axis=0, prepend=-1) != 0).any(axis=1))
     for stroke in np.split(rows, begins)[1:]:
         found[stroke[0, 0]].append(Scribble(stroke[:, 3:], int(stroke[0, 2])))

@@ -23,7 +23,7 @@ Affine = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class FileSegment:
     """A segment on its own grid: booleans in file order and their affine to RAS mm."""
 
     name: str
@@ -53,7 +53,7 @@ def has_segments(path: Path) -> bool:
         return path.suffix.lower() in (".nrrd", ".nhdr") and bool(_indices(_header(path)))
 
 
-def drawn_in(path: Path) -> Iterator[Drawn]:
+def drawn_in(path: Path) -> Iterator[FileSegment]:
     """The segments of a file, each cropped to its box; segments without voxels are left out.
 
     NRRD: ``Segment{i}_Name`` is the name of segment i. Its voxels are those where layer ``Segment{i}_Layer`` has the
@@ -68,13 +68,13 @@ def drawn_in(path: Path) -> Iterator[Drawn]:
         yield from (_one_hot if _is_nifti(path) else _slicer)(path)
 
 
-def cut_out(labels: Array, affine: Affine) -> Iterator[Drawn]:
+def cut_out(labels: Array, affine: Affine) -> Iterator[FileSegment]:
     """The values of a label map in file order, each cropped to its box."""
     for number, where in boxes_of(labels):
         yield _drawn("", number, labels, where, affine)
 
 
-def _slicer(path: Path) -> Iterator[Drawn]:
+def _slicer(path: Path) -> Iterator[FileSegment]:
     import SimpleITK as sitk
 
     image = sitk_reader(path).Execute()
@@ -97,7 +97,7 @@ def _slicer(path: Path) -> Iterator[Drawn]:
             yield _drawn(name, number, layers[layer], boxes[layer][number], affine)
 
 
-def _one_hot(path: Path) -> Iterator[Drawn]:
+def _one_hot(path: Path) -> Iterator[FileSegment]:
     image: Any = nifti(path)
     array = whole(np.asarray(image.dataobj), str(path))
     if array.max(initial=0) > 1:
@@ -111,10 +111,10 @@ def _one_hot(path: Path) -> Iterator[Drawn]:
             yield _drawn("", channel + (not background), array[..., channel], where, image.affine, value=1)
 
 
-def _drawn(name: str, number: int, labels: Array, where: Box, affine: Affine, value: int | None = None) -> Drawn:
+def _drawn(name: str, number: int, labels: Array, where: Box, affine: Affine, value: int | None = None) -> FileSegment:
     moved = affine.copy()
     moved[:3, 3] += affine[:3, :3] @ [bound.start for bound in where]
-    return Drawn(name, number, labels[where] == (number if value is None else value), moved)
+    return FileSegment(name, number, labels[where] == (number if value is None else value), moved)
 
 
 def _is_nifti(path: Path) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.photo import read_photo
-from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import DRAWN
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
@@ -32,7 +32,7 @@ class Annotated(Layout):
         picture, annotations = self.content[case]
         return picture, *annotations
 
-    def load(self, case: str, rules: Rules) -> Loaded:
+    def load(self, case: str, rules: Rules) -> LoadedCase:
         """The picture, and the segments of all people."""
         picture, annotations = self.content[case]
         if not annotations:
@@ -41,7 +41,7 @@ class Annotated(Layout):
             )
         volume = read_photo(picture)
         maps = read_annotations(annotations, volume.shape[1:])
-        return Loaded(volume, segments_of(annotated(maps, case, volume)))
+        return LoadedCase(volume, segments_of(annotated(maps, case, volume)))
 
 
 def annotated_photos(path: Path, label: Path | None, channel: int) -> Annotated | None:

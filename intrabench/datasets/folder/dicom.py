@@ -13,7 +13,7 @@ from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import FoundSeries, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
 
@@ -39,7 +39,7 @@ class Dicom(Layout):
         image, drawn = self.content[case]
         return *image.paths, *(path for one in drawn for path in one.paths)
 
-    def load(self, case: str, rules: Rules) -> Loaded:
+    def load(self, case: str, rules: Rules) -> LoadedCase:
         """The series as a volume, and the segments of all its segmentation files in order."""
         if case in self.lost:
             raise IntraBenchError(self.lost[case])
@@ -56,7 +56,7 @@ class Dicom(Layout):
         segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series)]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
         notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
-        return Loaded(replace(series.volume, notes=(*series.volume.notes, *notes, *copies)), segments)
+        return LoadedCase(replace(series.volume, notes=(*series.volume.notes, *notes, *copies)), segments)
 
 
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.convert.segments import Segment, kept_segments, targets_from
 from intrabench.datasets.convert.upright import LIMIT_DEGREES, check_upright, upright
-from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.recognise import recognise
 from intrabench.datasets.folder.rules import FILE, IGNORE, Rules
 from intrabench.errors import IntraBenchError
@@ -141,7 +141,7 @@ class Folder(Dataset):
             for one in targets
         ]
 
-    def _upright(self, loaded: Loaded) -> tuple[Volume, Sequence[Segment]]:
+    def _upright(self, loaded: LoadedCase) -> tuple[Volume, Sequence[Segment]]:
         """The scan and its segments with axes at right angles, or a refusal that names the option."""
         if self.rules.shear == "resample" and loaded.volume.grid.skew_degrees > LIMIT_DEGREES:
             return upright(loaded.volume, loaded.segments)

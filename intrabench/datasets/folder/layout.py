@@ -14,7 +14,7 @@ from intrabench.volume import Volume
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedCase:
     """A case as read from its files: the scan, with notes on what is unusual, and its segments."""
 
     volume: Volume
@@ -54,7 +54,7 @@ class Layout(ABC):
         """The files that a case is made from."""
 
     @abstractmethod
-    def load(self, case: str, rules: Rules) -> Loaded:
+    def load(self, case: str, rules: Rules) -> LoadedCase:
         """Load one case.
 
         Raises:

@@ -11,7 +11,7 @@ import numpy as np
 
 from intrabench.datasets.convert.challenge_boxes import first_boxes, table_rows, unpickled
 from intrabench.datasets.convert.label_map import segments_of, whole
-from intrabench.datasets.folder.layout import Loaded
+from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.headers import Arrays
 from intrabench.mask import Array, Box
@@ -20,7 +20,7 @@ from intrabench.volume import Volume, check_intensities
 _NOTE = "the file does not state an orientation, so the array is used as it is, with the spacing as x, y, z"
 
 
-def read_npz(image: Path, label: Path) -> Loaded:
+def read_npz(image: Path, label: Path) -> LoadedCase:
     """``imgs`` ``(D, H, W)`` and ``spacing`` from one file, ``gts`` ``(D, H, W)`` from the same or another file.
 
     The array is used as the canonical one because the files have no orientation. ``spacing`` is taken as x, y, z in mm,
@@ -46,14 +46,14 @@ def read_npz(image: Path, label: Path) -> Loaded:
     segments = segments_of(whole(gts, str(label)))
     boxes = next((found for path in dict.fromkeys((label, image)) if (found := _boxes(path))), [])
     if not boxes:
-        return Loaded(volume, [replace(segment, boxes=()) for segment in segments])
+        return LoadedCase(volume, [replace(segment, boxes=()) for segment in segments])
     without = len(segments) - len(boxes)
     if without and not (without == 1 and gts.min() > 0):  # the challenge takes the lowest label for the background
         raise IntraBenchError(
             f"{label} has {len(boxes)} boxes for {len(segments)} labels, expected one for each; export it again"
         )
     drawn = [None] * without + [(box,) for box in boxes]
-    return Loaded(volume, [replace(one, boxes=box) for one, box in zip(segments, drawn, strict=True)])
+    return LoadedCase(volume, [replace(one, boxes=box) for one, box in zip(segments, drawn, strict=True)])
 
 
 def _boxes(path: Path) -> list[Box]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
-from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import DRAWN, NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
@@ -45,7 +45,7 @@ class Pairs(Layout):
         pair = self.content[case]
         return *dict.fromkeys(path for path in (pair.image, pair.label) if path), *self.more
 
-    def load(self, case: str, rules: Rules) -> Loaded:
+    def load(self, case: str, rules: Rules) -> LoadedCase:
         """The image and its segments, with the names of the regions."""
         pair = self.content[case]
         if pair.problem or pair.image is None or pair.label is None:

@@ -12,9 +12,9 @@ import numpy as np
 from intrabench.datasets.convert.label_map import segments_of, whole
 from intrabench.datasets.convert.photo import IGNORED, VOID, has_void, read_ids, read_photo
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
-from intrabench.datasets.convert.segment_nrrd import Drawn, cut_out, drawn_in, has_segments
+from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
-from intrabench.datasets.folder.layout import Loaded
+from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
@@ -24,7 +24,7 @@ from intrabench.mask import Mask
 from intrabench.volume import Grid, Volume, check_intensities, disagreements, read_grid_array, read_image, read_labels
 
 
-def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> Loaded:
+def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCase:
     """An image and its labels: volumes, pictures, or ``.npz`` of the CVPR 2025 challenge.
 
     channel: the channel to use if the image has several.
@@ -39,10 +39,10 @@ def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> Loaded:
     if ending(image) in PICTURES:
         return _read_picture(image, label, rules)
     volume = _read_channel(image, channel)
-    return Loaded(volume, _read_labels(label, volume.grid, rules.resample))
+    return LoadedCase(volume, _read_labels(label, volume.grid, rules.resample))
 
 
-def _read_picture(image: Path, label: Path, rules: Rules) -> Loaded:
+def _read_picture(image: Path, label: Path, rules: Rules) -> LoadedCase:
     volume = read_photo(image)
     ids = read_ids(label, rules.coding)[None]
     if ids.shape != volume.shape:
@@ -54,7 +54,7 @@ def _read_picture(image: Path, label: Path, rules: Rules) -> Loaded:
         ids[ids == VOID] = IGNORED
         volume = replace(volume, notes=(*volume.notes, f"{VOID} in masks is void, and is ignored"))
     ignored = [Segment(IGNORE, Mask.of(ids == IGNORED), 0)] if (ids == IGNORED).any() else []
-    return Loaded(volume, [*segments_of(ids.clip(0), "object"), *ignored])
+    return LoadedCase(volume, [*segments_of(ids.clip(0), "object"), *ignored])
 
 
 def _read_channel(path: Path, channel: int) -> Volume:
@@ -96,7 +96,7 @@ def _read_labels(path: Path, grid: Grid, resample: bool) -> list[Segment]:
     return _placed(path, cut_out(whole(array, str(path)), affine), grid, resample)
 
 
-def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> list[Segment]:
+def _placed(path: Path, drawn: Iterable[FileSegment], grid: Grid, resample: bool) -> list[Segment]:
     segments = []
     for segment in drawn:
         if not resample and not _on_lattice(segment, grid):
@@ -110,7 +110,7 @@ def _placed(path: Path, drawn: Iterable[Drawn], grid: Grid, resample: bool) -> l
     return segments
 
 
-def _on_lattice(segment: Drawn, grid: Grid) -> bool:
+def _on_lattice(segment: FileSegment, grid: Grid) -> bool:
     """Whether a segment's grid and `grid` coincide if both are extended."""
     back = np.linalg.inv(grid.affine) @ segment.affine
     ends = np.stack([[0, 0, 0], np.array(segment.array.shape) - 1]) @ back[:3, :3].T + back[:3, 3]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.convert.video import people, pictures_in, read_video
-from intrabench.datasets.folder.layout import Layout, Loaded
+from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.rules import IGNORE, Rules
 
 PLACES = (("JPEGImages/480p", "Annotations/480p"), ("images", "masks"), ("images", "labels"))
@@ -30,10 +30,10 @@ class Videos(Layout):
         pictures = (path for folder in self.content[case] for path in pictures_in(folder))
         return *pictures, *people(self._scribbles(case))
 
-    def load(self, case: str, rules: Rules) -> Loaded:
+    def load(self, case: str, rules: Rules) -> LoadedCase:
         """The frames, as ``(frame, y, x, colour)``, and the objects in their masks."""
         volume, segments, ignored = read_video(*self.content[case], self._scribbles(case))
-        return Loaded(volume, [*segments, Segment(IGNORE, ignored, 0)] if ignored.any() else segments)
+        return LoadedCase(volume, [*segments, Segment(IGNORE, ignored, 0)] if ignored.any() else segments)
 
     def _scribbles(self, case: str) -> Path | None:
         return self.scribbles / case if self.scribbles else None

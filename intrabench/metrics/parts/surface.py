@@ -71,7 +71,7 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class OneWay:
+class DirectedDistances:
     """Distances (mm) of the n surfels of one surface to the other, and their neighbour codes, in no order.
 
     The distances to an empty mask are infinite.
@@ -147,8 +147,8 @@ class SurfaceDistances:
     All arrays are flat, (n,) or (m,), read-only, in order of rising distance.
     """
 
-    truth: OneWay
-    answer: OneWay
+    truth: DirectedDistances
+    answer: DirectedDistances
 
     @property
     def truth_distances_mm(self) -> Floats:
@@ -174,8 +174,8 @@ class SurfaceDistances:
 def surface_distances(truth: Surface, answer: Surface) -> SurfaceDistances:
     """Distances between two surfaces at the same voxel spacing."""
     return SurfaceDistances(
-        OneWay(answer.distances_from(truth), truth.codes, truth.spacing_mm),
-        OneWay(truth.distances_from(answer), answer.codes, answer.spacing_mm),
+        DirectedDistances(answer.distances_from(truth), truth.codes, truth.spacing_mm),
+        DirectedDistances(truth.distances_from(answer), answer.codes, answer.spacing_mm),
     )
 
 

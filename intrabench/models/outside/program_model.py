@@ -18,7 +18,7 @@ from intrabench.mask import Array
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Model, Predictor, Request, failure_of
 from intrabench.models.outside.launchers import Inside, Launcher, Limits, launcher
 from intrabench.models.outside.output_files import WrongAnswer
-from intrabench.models.outside.programs import Program, Took, program
+from intrabench.models.outside.programs import Durations, Program, program
 from intrabench.prompts import PromptKind, Prompts
 from intrabench.specs.specs import Reach, switch
 from intrabench.specs.values import NotNegative
@@ -159,7 +159,7 @@ class ProgramImage(Predictor, Generic[T]):
         except Exception as error:
             return failure_of(error, time.perf_counter())
 
-    def _timed(self, found: Sequence[Any], took: Took, seconds: float) -> list[Any]:
+    def _timed(self, found: Sequence[Any], took: Durations, seconds: float) -> list[Any]:
         """Answers with their share: the program itself is work, starting it and our files are encoding."""
         share = len(found)
         around, self.spent = (self.spent + seconds - took.running) / share, 0.0

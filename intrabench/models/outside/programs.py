@@ -32,7 +32,7 @@ class ProgramFailed(IntraBenchError):
 
 
 @dataclass(frozen=True)
-class Took:
+class Durations:
     """Seconds of a run: until the program began, and of itself."""
 
     starting: float
@@ -75,7 +75,7 @@ class Program:
                 f"belongs to another user; {remedy}"
             )
 
-    def run(self, cases: int = 1) -> Took:
+    def run(self, cases: int = 1) -> Durations:
         """Run the program on what lies in `inputs`; the time limit counts for each of so many cases.
 
         Raises:
@@ -95,7 +95,7 @@ class Program:
             self.close()  # what goes on in a container ends only with it
             raise
 
-    def _watched(self, words: Sequence[str], name: str, output: IO[bytes], began: float, limit_s: float) -> Took:
+    def _watched(self, words: Sequence[str], name: str, output: IO[bytes], began: float, limit_s: float) -> Durations:
         started, at = time.perf_counter(), time.time()
         down = [] if self.stay else self.launcher.down(name, stays=False)
         environment = os.environ | {"INPUTS": str(self.inputs), "OUTPUTS": str(self.outputs)}
@@ -118,7 +118,7 @@ class Program:
         # `begin` is by the wall clock of a container or a file system, which may be set, or differ from that of this
         # machine: it is moved to the clock that only runs forward, and kept between start and end
         inner = spawned if begin is None else min(max(started + begin - at, started), ended)
-        return Took(inner - began, ended - inner)
+        return Durations(inner - began, ended - inner)
 
     def _brought_up(self) -> str:
         """The name of the container, which is started if it is not up."""

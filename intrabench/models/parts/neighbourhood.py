@@ -207,6 +207,7 @@ class Frame:
         """Values of cells as values of voxels, linear between the centres of cells."""
         for axis, factor in enumerate(self.factor):
             if factor > 1:
+                # the middle of each voxel, counted in cells from the middle of the first one
                 at = (np.arange(self.box[axis + 3] - self.box[axis]) + 0.5) / factor - 0.5
                 at = at.clip(0, cells.shape[axis] - 1)
                 low = at.astype(int)

@@ -7,7 +7,7 @@ from pathlib import Path
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.checksum import settle
 from intrabench.fetch.download import DownloadError, Progress, at_most, download
-from intrabench.fetch.mirrors import Nowhere, first_that_works
+from intrabench.fetch.mirrors import NoSource, first_that_works
 from intrabench.fetch.places import url_of
 from intrabench.models.weights import hub
 from intrabench.models.weights.registry import Weights, find, folder, get, locate, unpublished
@@ -58,10 +58,10 @@ def _from_any(entry: Weights, path: Path, progress: Progress | None) -> str:
 
     try:
         return url_of(first_that_works((one for one in entry.sources if not one.startswith("package:")), fetch))
-    except Nowhere as nowhere:
+    except NoSource as error:
         pages = f" (see {', '.join(entry.pages)})" if entry.pages else ""
         raise IntraBenchError(
-            f"{entry.file} came from none of its sources [{' | '.join(nowhere.reasons)}]; fetch it by hand{pages} "
+            f"{entry.file} came from none of its sources [{' | '.join(error.reasons)}]; fetch it by hand{pages} "
             f"and put it into {folder()}, or try again later"
         ) from None
 

@@ -15,7 +15,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.stored_case import Others
+from intrabench.datasets.cases.stored_case import Siblings
 from intrabench.datasets.phantom import Phantom
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
@@ -48,7 +48,7 @@ def test_a_users_folder(tmp_path: Path) -> None:
     canonical = reference.grid.to_canonical(labels)
     for target, value in zip(scene.targets(), (1, 3, 7), strict=True):
         np.testing.assert_array_equal(target.mask.to_array(made.shape), canonical == value)
-        assert isinstance(target.siblings, Others)
+        assert isinstance(target.siblings, Siblings)
         assert tuple(target.siblings) == tuple(info for info in made.targets if info.id != target.id)
         assert (target.case, target.shape, target.spacing_mm) == ("p1", made.shape, made.spacing_mm)
     assert store.verify(dataset, root) == []
@@ -58,12 +58,12 @@ def test_what_the_other_targets_are_takes_no_list_for_each_target() -> None:
     infos = tuple(TargetInfo("nodule", number, (0, 0, 0, 1, 1, 1), 1, 1, "") for number in range(4))
     for number in range(4):
         expected = infos[:number] + infos[number + 1 :]
-        others = Others(infos, number)
+        others = Siblings(infos, number)
         assert others.every is infos
         assert tuple(others) == tuple(others[n] for n in (-3, -2, -1)) == others[:] == expected
         assert len(others) == 3
     with pytest.raises(IndexError):
-        Others(infos, 0)[3]
+        Siblings(infos, 0)[3]
 
 
 def test_only_the_targets_asked_for_and_without_the_label_map(tmp_path: Path, wording: SnapshotAssertion) -> None:

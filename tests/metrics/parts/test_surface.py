@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Mask as Boxed
 from intrabench.metrics.parts import surface
-from intrabench.metrics.parts.surface import OneWay, Surface, SurfaceDistances, hausdorff, surface_dice
+from intrabench.metrics.parts.surface import DirectedDistances, Surface, SurfaceDistances, hausdorff, surface_dice
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
 
 Mask = NDArray[np.bool_]
@@ -250,7 +250,7 @@ def test_percentiles_are_those_of_all_surfels_in_order(steps: np.ndarray, share:
     """Steps make ties, and equal codes make areas that reach a percentile exactly."""
     codes = np.where(steps % 3 == 0, 1, np.where(steps % 3 == 1, 3, 51)).astype(np.uint8)
     for mixed in (codes, np.ones_like(codes)):
-        side = OneWay(np.sqrt(steps * 0.49), mixed, (0.7, 1.0, 1.3))
+        side = DirectedDistances(np.sqrt(steps * 0.49), mixed, (0.7, 1.0, 1.3))
         distances, areas = side.rising
         reached = int(np.searchsorted(np.cumsum(areas) / areas.sum(), share / 100))
         assert side.percentile(share) == distances[min(reached, len(distances) - 1)]
