@@ -84,6 +84,7 @@ def run(
         IntraBenchError: a name, spec or option is wrong. Sessions that fail are rows with a status instead, and a
             warning tells how many did and why; with `fail_fast` the first one raises instead.
     """
+    # At the beginning, where nothing is local but the arguments.
     arguments = dict(locals())
     from intrabench.engine.options import chosen
     from intrabench.engine.progress.display import reporting

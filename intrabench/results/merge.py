@@ -199,6 +199,8 @@ def put_in_place(files: Mapping[Path, Path], out: Path) -> None:
                 sync_all(staging)
             for place in files:
                 make_folder((out / place).parent)
+                # Noted before it is moved, so that an interruption in between is undone, too; to undo a move that was
+                # not made does no harm.
                 moved.append(place)
                 os.replace(staging / place, out / place)
             for folder in {(out / place).parent for place in files}:

@@ -138,6 +138,8 @@ class Store:
 
     def _look(self) -> None:
         """Read the parts that are new."""
+        # A part may be packed and deleted after it was listed and before it is read. Then its rows are in a pack, which
+        # is new, so the folder is looked at again.
         for pause in PAUSES:
             new = self._arrivals.look()
             if not new and self._patients is not None:
@@ -151,7 +153,7 @@ class Store:
             self._arrivals.know(there)
             if len(there) == len(new):
                 break
-            time.sleep(pause)  # some were packed before they were read
+            time.sleep(pause)
 
     def has_masks(self, session: str) -> bool:
         """Whether the masks of a session are stored; a file that was cut short does not count."""

@@ -156,6 +156,7 @@ class PersonSession:
         session, started = self.session, time.perf_counter()
         session.clock_in()
         session.offer(turn, 0.0)
+        # Only a further turn shows that the round before was not the last one, so that round is closed now.
         with session.guarded():
             self._close(last=False)
             session.begin_turn()

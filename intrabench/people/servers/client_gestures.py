@@ -124,7 +124,7 @@ def thinned(mask: Bools) -> Bools:
     at, before = np.flatnonzero(flat), -1
     while len(at) != before:
         before = len(at)
-        # A pixel goes if it is on the border, no end of a line, and the only link between none of its neighbours
+        # A pixel goes if it is on the border, is no end of a line, and its neighbours stay connected without it
         # (`turns`). Each half step takes from two sides, so that a line of two pixels keeps one.
         for first, second in (((0, 2, 4), (2, 4, 6)), ((0, 2, 6), (0, 4, 6))):
             ring = flat[at[:, None] + around]

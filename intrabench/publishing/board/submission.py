@@ -175,6 +175,7 @@ def rows_of_several(rows: pl.DataFrame, *columns: str) -> pl.DataFrame:
 
     rows: of all submissions, with a column `submission`.
     """
+    # Only rows that are there twice are joined, for those of all submissions with themselves would take much memory.
     twice = rows.select("submission", *SAME, *columns).filter(pl.struct(SAME).is_duplicated())
     others = twice.select(pl.col("submission").alias("other"), *SAME)
     return twice.join(others, on=SAME).filter(pl.col("submission") != pl.col("other"))

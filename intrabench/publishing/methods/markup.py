@@ -73,6 +73,7 @@ def _citation(keys: Sequence[str], format: Format, numbers: Mapping[str, int]) -
 
 
 _DOI, _ARXIV = re.compile(r"doi:(10\.[^\s;,]*[^\s;,.)])"), re.compile(r"arXiv[ :](\d{4}\.\d{5})")
+# A year is not the beginning of an arXiv number, such as 2011.04450.
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b(?!\.\d)")
 _CITATION = re.compile(r"et al\.|doi:|arXiv|\((?:19|20)\d\d\)|https?://")
 _ROLE = re.compile(r"^[a-z ]+: ")
