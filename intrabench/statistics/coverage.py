@@ -70,7 +70,7 @@ def on_shared(rows: pl.DataFrame, scored: pl.DataFrame, by: Sequence[str]) -> tu
     words = ["; ".join(lacks) for lacks in missing["missing"]]
     differ = [name for name in by if scored[name].n_unique() > 1]
     names = [", ".join(str(part) for part in line if part not in (None, "")) for line in missing.select(differ).rows()]
-    lacking = [f"--common leaves out {name}, which lacks {lack}" for name, lack in zip(names, words, strict=True)]
+    lacking = [f"left out of comparisons: {name}, which lacks {lack}" for name, lack in zip(names, words, strict=True)]
     return lines, [*filter(None, [about_shared(scored, common)]), *lacking]
 
 
