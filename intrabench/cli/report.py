@@ -171,9 +171,9 @@ def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
 
 
 def power(
-    a: Annotated[str, typer.Argument(metavar="[A]", help="A results folder, a model or a prompter.")] = "",
+    a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")] = "",
     b: Annotated[
-        str, typer.Argument(metavar="[B]", help="Another one of the same kind. Default: every two models.")
+        str, typer.Argument(metavar="B", help="Another one of the same kind. Default: every two models.")
     ] = "",
     out: Out = None,
     metric: Metric = "",

@@ -144,30 +144,30 @@ class Components:
 
 
 def components(values: pl.DataFrame) -> Components:
-    """Variance components of `value`, nested: seeds in targets in patients, within data sets.
+    """Variance components of `value`, nested: seeds in targets in patients, within data sets and classes.
 
-    By the analysis of variance for unequal numbers, which equates sums of squares with their expectations (Henderson's
-    method 1; S. R. Searle, G. Casella, C. E. McCulloch, Variance Components (1992), 5.3 and appendix F.1); negative
-    estimates count as 0.
+    Means of classes are taken off, for a degree of freedom each: that classes differ is no chance. By the analysis of
+    variance for unequal numbers, which equates sums of squares with their expectations (Henderson's method 1; S. R.
+    Searle, G. Casella, C. E. McCulloch, Variance Components (1992), 5.3 and appendix F.1); negative estimates
+    count as 0.
     """
     value = pl.col("value")
     names = ("dataset", "patient", "case", "label", "target")
-    targets = (
-        values.sort(*names, "value")
-        .group_by(names, maintain_order=True)
-        .agg(  # sums depend on the order
-            pl.len().cast(pl.Float64).alias("count"), value.mean().alias("mean"), ((value - value.mean()) ** 2).sum()
-        )
+    values = values.sort(*names, "value")  # sums depend on the order
+    values = values.with_columns(value - value.mean().over("dataset", "label"))
+    targets = values.group_by(names, maintain_order=True).agg(
+        pl.len().cast(pl.Float64).alias("count"), value.mean().alias("mean"), ((value - value.mean()) ** 2).sum()
     )
     patients = _together(targets, ["dataset", "patient"])
     datasets = _together(patients, ["dataset"])
     units, known, people = _sum(targets, "count"), targets.height, patients.height
+    classes = targets.select("dataset", "label").n_unique() - datasets.height
     of_seeds, of_targets, of_patients = None, None, None
     if units > known:
         of_seeds = _sum(targets, "value") / (units - known)
-    if known > people:
-        rest = (known - people) * (of_seeds or 0.0)
-        of_targets = (_sum(patients, "between") - rest) / (units - _sum(patients, "squares"))
+    if (freedom := known - people - classes) > 0:
+        weight = (units - _sum(patients, "squares")) * freedom / (known - people)
+        of_targets = (_sum(patients, "between") - freedom * (of_seeds or 0.0)) / weight
     if people > datasets.height:
         weight = _sum(patients, "squares") - _sum(datasets, "squares_within")
         rest = (people - datasets.height) * (of_seeds or 0.0) + weight * (of_targets or 0.0)
