@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from intrabench.api.results import figures as figures
     from intrabench.api.results import merge as merge
     from intrabench.api.results import methods as methods
+    from intrabench.api.results import power as power
     from intrabench.api.results import report as report
     from intrabench.api.results import submit as submit
     from intrabench.api.results import table as table
@@ -92,7 +93,7 @@ _PLACES = {
     "api.objects": ("dataset", "metric", "model", "prompter"),
     "api.results": (
         *("compact", "compare", "compare_published", "figures", "merge", "methods"),
-        *("report", "submit", "table", "verify"),
+        *("power", "report", "submit", "table", "verify"),
     ),
     "api.running": ("check", "preview", "run"),
     "clickability.base": ("Clickability",),

@@ -150,6 +150,46 @@ def compare_published(
 
 
 @typed
+def power(
+    a: Line = "",
+    b: Line = "",
+    out: Folder = None,
+    *,
+    metric: MetricLike = "",
+    round: int | None = None,
+    difference: float | str = "",
+    alpha: float = 0.05,
+    power: float = 0.8,
+    aggregation: str = "protocol",
+    failed: str = "worst",
+    empty: str = "worst",
+    plugin: Plugins = (),
+) -> pl.DataFrame:
+    """How many patients a comparison needs, from the differences of two lines; or of every two models.
+
+    a, b: as of `compare`. difference: the true difference to see, in units of the metric; "found": the one of the
+    results; empty: 0.02 of scores from 0 to 1. alpha, power: the level of the two-sided paired t test, and the
+    probability that it sees the difference.
+
+    Returns:
+        A row per pair of lines and data set, and for their average: `difference` found, `sd` of patients, `needed`
+        patients, the `smallest` difference that these results could show, and the shares of variance.
+
+    Raises:
+        IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
+    """
+    from intrabench.reporting.power import make_power
+
+    _add(plugin)
+    one, other = ("" if side == "" else made_spec(side) for side in (a, b))
+    given = {"metric": made_spec(metric) if metric else "", "round": round, "aggregation": aggregation}
+    how: dict[str, Any] = {**given, "failed": failed, "empty": empty, "alpha": alpha, "power": power}
+    found = make_power(_folder(out), one, other, difference=str(difference), **how)
+    _warn(found.folders, found.left_out)
+    return found.frame
+
+
+@typed
 def report(
     file: str | Path = "report.html",
     out: Folder = None,

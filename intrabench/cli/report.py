@@ -1,4 +1,4 @@
-"""Commands to look at results: table, compare, report, figures."""
+"""Commands to look at results: table, compare, power, report, figures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Empty = Annotated[str, typer.Option("--empty", help="How empty answers count: wo
 
 def add_reports(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
-    for command in (table, compare, report, figures):
+    for command in (table, compare, power, report, figures):
         app.command()(command)
 
 
@@ -170,6 +170,52 @@ def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
         everything = "--csv has everything"
         print_frame(table.frame, table.heading, table.notes, keys=table.keys, right=RIGHT, everything=everything)
     echo_sentences(*definitions(found, a, b), *remarks(found, a, b))
+
+
+def power(
+    a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")] = "",
+    b: Annotated[
+        str, typer.Argument(metavar="B", help="Another one of the same kind. Default: every two models.")
+    ] = "",
+    out: Out = None,
+    metric: Metric = "",
+    round: Round = None,
+    difference: Annotated[
+        str,
+        typer.Option(
+            "--difference",
+            help="The true difference to see, in units of the metric; found: the one of the results. "
+            "Default: 0.02 of scores from 0 to 1.",
+        ),
+    ] = "",
+    alpha: Annotated[float, typer.Option("--alpha", help="Level of the two-sided test.")] = 0.05,
+    power: Annotated[float, typer.Option("--power", help="Probability of seeing the difference.")] = 0.8,
+    aggregation: How = "protocol",
+    failed: Failed = "worst",
+    empty: Empty = "worst",
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex, html or json")] = "text",
+    csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
+    json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Say how many patients a comparison needs, the smallest difference it can see, and where differences vary."""
+    names = ("a", "b", "metric", "round", "difference", "alpha", "power", "aggregation", "failed", "empty")
+    given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
+    from intrabench.cli.console import echo_sentences, print_frame
+    from intrabench.reporting.formats import formatted
+    from intrabench.reporting.power import RIGHT, make_power
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    found, kind = make_power(results_folder(out), **given), "csv" if csv else "json" if json else format
+    if kind == "text":
+        print_frame(found.readable, found.heading, keys=found.keys, right=RIGHT, everything="--csv has everything")
+        echo_sentences(*found.said)
+    else:
+        frame = found.frame if kind in ("csv", "json") else found.readable
+        echo(*formatted(frame, kind).removesuffix("\n").split("\n"))
+    echo(*found.left_out, err=True)
+    _tell_lacking(*found.folders)
 
 
 def _numbers(words: str) -> list[float]:

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from intrabench.statistics.scores import UNIT
 from intrabench.statistics.significance import differences, holm, per_patient, signed_rank
 from intrabench.statistics.soundness import check_mixable, some_rows
 from intrabench.statistics.statistic import Statistic
+from intrabench.statistics.superpixels import prompted
 
 SIZES = ("small", "medium", "large")
 
@@ -101,8 +103,7 @@ def compare(
         IntraBenchError: a side has several lines, or there is no common unit.
     """
     settings = settings or Settings()
-    values_a, values_b = _values(with_patients(a, b), "A", settings), _values(with_patients(b, a), "B", settings)
-    units = _differences(values_a, values_b, settings)
+    values_a, values_b, units = _paired(a, b, settings)
     if units.is_empty():
         raise IntraBenchError("the two lines have no target and seed in common; run both on the same data and seeds")
     datasets = _per_dataset(units, settings)
@@ -127,6 +128,20 @@ def compare(
         tuple(warnings),
         adapted=(done[0], done[1]) if different else ("", ""),
     )
+
+
+def paired(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """The `UNIT` that two lines have in common, with both values, `difference`, and `value`, null where it is infinite.
+
+    A positive difference means that B is better, whatever the metric. There may be none.
+    """
+    return _paired(a, b, settings)[-1]
+
+
+def _paired(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The values of both lines, and what they have in common."""
+    values_a, values_b = _values(with_patients(a, b), "A", settings), _values(with_patients(b, a), "B", settings)
+    return values_a, values_b, _differences(values_a, values_b, settings)
 
 
 def _cut_short(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> list[str]:
@@ -304,6 +319,28 @@ def contests(
     if not found:
         raise IntraBenchError(f"{a} and {b} have no line in common; run both with the same prompters and models")
     return found
+
+
+def contests_of_models(
+    folder: Path, metric: str = "", round: int | None = None
+) -> tuple[list[tuple[str, str, Contest]], list[str]]:
+    """Every two models of a results folder with what they have in common, and what of the folder is left out.
+
+    metric: superpixels count only if they have a value of it. round: as of `contests`.
+
+    Raises:
+        IntraBenchError: no two models were run with the same prompter.
+    """
+    read, left_out = _read(folder)
+    rows = prompted(read, metric or "dice")
+    played = rows.join(_refused(rows, round), on="session", how="anti")
+    shared = tuple(name for name in IDENTITY if name not in MODEL)
+    models = labels.names(played, "model")
+    sides = {name: labels.called(played, "model", name) for name in models}
+    found = [(a, b, one) for a, b in combinations(models, 2) for one in _pairs((a, b), [sides[a], sides[b]], shared)]
+    if not found:
+        raise IntraBenchError(f"{folder} has no two models with the same prompter; run another model, or give A and B")
+    return found, [*left_out, *two_spellings(models)]
 
 
 def folders_of(folder: Path, a: str, b: str) -> list[Path]:

@@ -1,0 +1,214 @@
+"""The power of comparisons as a table: patients that a study needs, and the smallest difference that results show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.statistics.compare import (
+    Contest,
+    Settings,
+    contests,
+    contests_of_models,
+    folders_of,
+    paired,
+)
+from intrabench.statistics.measures import described, summary
+from intrabench.statistics.power import CAUTIOUS, DIFFERENCE, Question, plan
+from intrabench.statistics.resample import AVERAGE, FEW
+from intrabench.statistics.scores import metric as metric_called
+from intrabench.statistics.soundness import check_round
+from intrabench.statistics.statistic import Statistic, averaged_otherwise, statistic_of
+
+FOUND = "found"
+"""The word for the difference that the results have."""
+
+VARIANCE = "variance %"
+"""Heading of the shares of variance."""
+
+RIGHT = ("difference", "sd", "needed", "smallest", VARIANCE)
+"""Columns of texts that are numbers."""
+
+
+@dataclass(frozen=True)
+class PowerTable:
+    """What results tell about the size of the next study.
+
+    frame: all numbers with all digits, a row per pair of lines and data set. readable: the same for people, without
+    what all rows have in common; of many pairs only the averages over data sets. keys: the columns of it that say what
+    a line is. said: what the numbers mean and assume. left_out: which sessions do not count. folders: those read.
+    """
+
+    frame: pl.DataFrame
+    readable: pl.DataFrame
+    heading: str
+    keys: Sequence[str]
+    said: Sequence[str]
+    left_out: Sequence[str]
+    folders: Sequence[Path]
+
+
+def make_power(
+    folder: Path,
+    a: str = "",
+    b: str = "",
+    *,
+    metric: str,
+    round: int | None,
+    difference: str,
+    alpha: float,
+    power: float,
+    aggregation: str,
+    failed: str,
+    empty: str,
+) -> PowerTable:
+    """The power of comparisons of A and B, as `contests` has them; without these, of every two models of a folder.
+
+    difference: a number; `FOUND`; or empty, 0.02 if the metric is a score from 0 to 1.
+
+    Raises:
+        IntraBenchError: a name or an option is unknown, or nothing is in common.
+    """
+    asked = statistic_of(metric, aggregation, failed, empty, round)
+    if bool(a) != bool(b):
+        raise IntraBenchError(
+            f"{a or b} alone is no comparison; give two results folders, models or prompters, or none"
+        )
+    pairs, left_out = _pairs(folder, a, b, asked)
+    played = pl.concat((side for *_, one in pairs for side in (one.a, one.b)), how="diagonal_relaxed")
+    folders = folders_of(folder, a, b) if a else [folder]
+    check_round(played, round, *folders)
+    statistic = asked.of_protocols(played["protocol"])
+    question = Question(_difference(difference, statistic.metric), alpha, power)
+    settings = Settings(statistic.metric, round, statistic.how, statistic.policy)
+    frame = _frame(pairs, settings, question)
+    shown = frame if a else _averages(frame)
+    keys = shown.columns[: shown.columns.index("patients")]
+    common = {name: str(shown[name][0]) for name in keys if shown[name].n_unique() == 1}
+    if len(common) == len(keys):  # a line needs a name
+        del common["dataset"]
+    readable = _readable(shown).drop(common).rename({"a": "A", "b": "B"}, strict=False)
+    return PowerTable(
+        frame,
+        readable,
+        _heading(settings, question, common),
+        readable.columns[: readable.columns.index("needed")],
+        _said(frame, shown, question),
+        [*dict.fromkeys([*left_out, *averaged_otherwise(played["protocol"], settings.how)])],
+        folders,
+    )
+
+
+def _pairs(folder: Path, a: str, b: str, asked: Statistic) -> tuple[list[tuple[str, str, Contest]], list[str]]:
+    """The pairs of lines with the names of both, and what is left out."""
+    if not a:
+        return contests_of_models(folder, asked.metric, asked.round)
+    found = contests(folder, a, b, asked.how, asked.round)
+    return [(a, b, one) for one in found], [text for one in found for text in one.left_out]
+
+
+def _difference(words: str, metric: str) -> float | None:
+    """The difference to see; None: the one that is found."""
+    if words == FOUND:
+        return None
+    if words:
+        try:
+            return float(words)
+        except ValueError:
+            raise IntraBenchError(f"--difference {words}: give a number in units of the metric, or {FOUND}") from None
+    if summary(metric) is None and getattr(metric_called(metric), "bounds", None) == (0, 1):
+        return DIFFERENCE
+    raise IntraBenchError(
+        f"{metric} is no score from 0 to 1, so say which difference matters: --difference and a number in its unit, "
+        f"or --difference {FOUND}"
+    )
+
+
+def _frame(pairs: Sequence[tuple[str, str, Contest]], settings: Settings, question: Question) -> pl.DataFrame:
+    """`PowerTable.frame`, in the order of what pairs have in common, then of their names."""
+    heads = [*dict.fromkeys(name for *_, one in pairs for name in one.shared)]
+    frames = []
+    for a, b, one in pairs:
+        units = paired(one.a, one.b, settings)
+        if not units.is_empty():
+            keys = {name: one.shared.get(name, "") for name in heads} | {"a": a, "b": b}
+            found = plan(units, settings.how, question)
+            frames.append(found.select(*(pl.lit(text).alias(name) for name, text in keys.items()), pl.all()))
+    if not frames:
+        raise IntraBenchError("no two lines have a target and seed in common; run them on the same data and seeds")
+    return pl.concat(frames).sort(heads, maintain_order=True)
+
+
+def _averages(frame: pl.DataFrame) -> pl.DataFrame:
+    """Of each pair only the average over data sets, if that has all numbers."""
+    keys = frame.columns[: frame.columns.index("dataset")]
+    average = (pl.col("dataset") == AVERAGE) & pl.col("sd").is_not_null()
+    return frame.filter(average | ~average.any().over(keys))
+
+
+def _readable(frame: pl.DataFrame) -> pl.DataFrame:
+    """The numbers as people read them."""
+
+    def text(name: str, form: str) -> pl.Expr:
+        return pl.col(name).map_elements(lambda value: format(value, form), pl.String).fill_null("-")
+
+    shares = [
+        (100 * pl.col(name)).map_elements(lambda share: f"{share:.0f}", pl.String).fill_null("-")
+        for name in ("of_patients", "of_targets", "of_seeds")
+    ]
+    known = pl.col("of_patients").is_not_null()
+    return frame.select(
+        *frame.columns[: frame.columns.index("patients")],
+        pl.format("{} to {}", "needed", "needed_high").fill_null("-").alias("needed"),
+        text("smallest", ".3f"),
+        pl.col("patients"),
+        text("difference", "+.3f"),
+        text("sd", ".3f"),
+        pl.when(known).then(pl.concat_str(shares, separator="/")).otherwise(pl.lit("-")).alias(VARIANCE),
+    )
+
+
+def _heading(settings: Settings, question: Question, common: Mapping[str, str]) -> str:
+    """What the numbers are of, with what all pairs have in common."""
+    what = "the difference found" if question.difference is None else f"a difference of {question.difference:g}"
+    a, b = (common.get(name, name.upper()) for name in "ab")
+    named = (text for name, text in common.items() if name not in "ab")
+    among = ", ".join("average over data sets" if text == AVERAGE else text for text in named)
+    return (
+        f"patients to see {what} with probability {question.power:g} (paired t test, two-sided, alpha "
+        f"{question.alpha:g}): {described(settings.metric)} of {b} minus {a}{f' ({among})' if among else ''}, positive "
+        f"if {b} is better: {settings.how.description}; {settings.policy.describe()}"
+    )
+
+
+def _said(frame: pl.DataFrame, shown: pl.DataFrame, question: Question) -> list[str]:
+    """What the columns mean and assume, and what is left out of them."""
+    several = AVERAGE in frame["dataset"]
+    lines = [
+        "needed: patients of a new study if they are drawn as these were, have as many targets and seeds, and if their "
+        f"mean differences are about normal with sd; to: for the upper {100 * CAUTIOUS:.0f} % limit of sd, which is "
+        "itself an estimate from these patients"
+        + ("; of the average: of all data sets together, the same number of each" if several else ""),
+        "smallest: the smallest true difference that as many patients as these show with that probability",
+        f"{VARIANCE}: of single differences, between patients/targets/seeds; more targets or seeds per patient lessen "
+        "only their shares; -: one in each, so that the share before has both",
+        "one comparison is assumed; for several, give a smaller --alpha",
+    ]
+    if question.difference is None:
+        lines.append("a difference that was found is itself uncertain; better plan for the smallest that matters")
+    if len(shown) < len(frame):
+        lines.append("single data sets: give two models, or --csv")
+    single = frame.filter(pl.col("dataset") != AVERAGE)
+    few = single.filter(pl.col("patients") < FEW).select("dataset", "patients").unique().sort("dataset", "patients")
+    if not few.is_empty():
+        told = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
+        lines.append(f"fewer than {FEW} patients, too few to say how much they differ: {told}")
+    if infinite := single["infinite"].sum():
+        lines.append(f"left out: infinite differences, {infinite} of {single['units'].sum()} (targets, for each seed)")
+    if shown["sd"].eq(0).any():
+        lines.append("sd 0: all patients differ alike, so that no number can be computed")
+    return lines
