@@ -16,6 +16,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
+from intrabench.registry.canonical import Column
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
 from intrabench.results.parts import with_patients
@@ -313,7 +314,8 @@ def folders_of(folder: Path, a: str, b: str) -> list[Path]:
 
 def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[pl.DataFrame]]:
     """Whether two models or two prompters are compared, and the rows of each."""
-    for column in ("model", "prompter"):
+    columns: tuple[Column, ...] = ("model", "prompter")
+    for column in columns:
         sides = [labels.called(rows, column, one) for one in (a, b)]
         if not any(side.is_empty() for side in sides):
             if set(sides[0][column]) & set(sides[1][column]):
