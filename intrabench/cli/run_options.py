@@ -54,7 +54,11 @@ PANELS: dict[str, Panel] = {
         "dry_run": (switch("--dry-run", "Show what would be run and downloaded."), False),
         "fail_fast": (switch("--fail-fast", "End the run with the first failure, and show where."), False),
         "max_failures": (
-            text("--max-failures", "End the run with so many failed sessions, or such a share of 20.", metavar="N|P%"),
+            text(
+                "--max-failures",
+                "End the run once N sessions failed, or P% of those played, if these are at least 20.",
+                metavar="N|P%",
+            ),
             "",
         ),
     },

@@ -14,6 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.engine.make_job import make_job
 from intrabench.engine.options import Options
 from intrabench.errors import IntraBenchError
+from intrabench.publishing.exports.evidence import pairs
 from intrabench.registry.canonical import Column, meant
 from intrabench.results.labels import called
 from tests.conftest import Said
@@ -120,6 +121,14 @@ def test_names_of_published_rows_and_specs_select_rows() -> None:
     assert called(rows, "prompter", "1PPS").height == 1
     assert called(rows, "prompter", "points_slice").height == called(rows, "prompter", "points_slice:n=1").height == 2
     assert called(rows, "prompter", "points_slice:n=2").is_empty()
+
+
+def test_options_that_name_models_and_data_sets_take_any_spec() -> None:
+    names = ["random_walker", "random_walker:beta=7"]
+    assert pairs("--model-id", ["random_walker:derived=none=a/b"], names, "M=ID", "model") == {names[0]: "a/b"}
+    assert pairs("--model-id", ["random_walker:beta=7.0=a/b"], names, "M=ID", "model") == {names[1]: "a/b"}
+    with pytest.raises(IntraBenchError, match="names nothing in these results"):
+        pairs("--model-id", ["random_walker:beta=8=a/b"], names, "M=ID", "model")
 
 
 def test_only_takes_the_spec_of_a_row_as_well() -> None:

@@ -26,6 +26,7 @@ from intrabench.results.causes import by_cause, cause, with_causes
         ("session 0123456789abcdef01234567 differs", "session N differs"),
         ("neither empty/none nor and/or is a path", "neither empty/none nor and/or is a path"),
         ("effaced facade", "effaced facade"),
+        ("it would contact http://a/1; --trust allows that", "it would contact http://a/1; --trust allows that"),
         ("KeyError: 3, in line 10 of sick.py", "KeyError: N, in line 10 of sick.py"),
         ("", ""),
     ],
