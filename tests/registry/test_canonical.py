@@ -106,7 +106,12 @@ def test_two_spellings_in_rows_are_two_lines(wording: SnapshotAssertion) -> None
 
 def test_nothing_is_made_of_what_rows_name(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    monkeypatch.setattr("intrabench.registry.canonical._SPECS", {"model": lambda text: made.append(text) or text})
+
+    def make(text: str) -> str:
+        made.append(text)
+        return text
+
+    monkeypatch.setattr("intrabench.registry.canonical._SPECS", {"model": make})
     assert meant("model", "a:x=1,b=2", ["program:command=rm", "a:b=2,x=1"]) == ["a:b=2,x=1"]
     assert made == ["a:x=1,b=2"]
 
