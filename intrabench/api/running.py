@@ -58,6 +58,7 @@ def run(
     dask: str | Path = "",
     collect: bool = False,
     fail_fast: bool = False,
+    max_failures: int | str = "",
     fetch: bool = False,
     out: str | Path | None = None,
     progress: bool | None = None,
@@ -82,7 +83,8 @@ def run(
 
     Raises:
         IntraBenchError: a name, spec or option is wrong. Sessions that fail are rows with a status instead, and a
-            warning tells how many did and why; with `fail_fast` the first one raises instead.
+            warning tells how many did and why; with `fail_fast` the first one raises instead, with `max_failures` that
+            one with which so many have failed, or, as in ``"5%"``, such a share of at least 20 that were played.
     """
     # At the beginning, where nothing is local but the arguments.
     arguments = dict(locals())

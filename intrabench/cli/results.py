@@ -171,6 +171,7 @@ def verify(
     from intrabench.engine.options import interpreter
     from intrabench.engine.verify import Trust
     from intrabench.engine.verify import verify as verdicts
+    from intrabench.results.causes import by_cause
     from intrabench.results.masks import damaged_masks
     from intrabench.workspace import results_folder
 
@@ -189,8 +190,8 @@ def verify(
     if json:
         show(records, json)
     else:
-        for reason, count in Counter(one["reason"] for one in records if one["reason"]).items():
-            echo(f"{words['unknown']:<18}  {several(count, 'session')}: {reason}")
+        for group in by_cause(Counter(one["reason"] for one in records if one["reason"])):
+            echo(*group.lines(f"{words['unknown']:<18}  {several(group.count, 'session')}"))
         echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_damage(folder, unread=damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
@@ -221,7 +222,10 @@ def failures(
     traceback: Annotated[bool, flag("--traceback", help="Also where in the code each one happened.")] = False,
     json: Json = False,
 ) -> None:
-    """List the distinct failures of a results folder, with their sessions; those of data (no_data) count in no mean."""
+    """List the causes of failures in a results folder, with their sessions; those of data (no_data) count in no mean.
+
+    Failures whose messages differ only in numbers, paths and addresses have one cause.
+    """
     from dataclasses import asdict
 
     from intrabench.cli.shared import show
@@ -242,11 +246,14 @@ def failures(
 
 def _lines(kind: Kind, traceback: bool) -> list[str]:
     """A failure, where it happened in the data, and in the code."""
+    from intrabench.results.causes import Group
+
     where = "; ".join(
         f"{what} {_first_names(names)}"
         for what, names in (("model", kind.models), ("data set", kind.datasets), ("case", kind.cases))
     )
-    lines = [f"{several(kind.sessions, 'session')}: {kind.status}: {kind.error}", f"  {where}"]
+    group = Group(kind.cause, kind.sessions, kind.error, kind.distinct)
+    lines = [*group.lines(f"{several(kind.sessions, 'session')}: {kind.status}"), f"  {where}"]
     if traceback:
         kept = kind.traceback.split("\n") if kind.traceback else ["no traceback was kept"]
         lines += [f"  | {line}" for line in kept]

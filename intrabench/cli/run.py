@@ -129,7 +129,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    with reporting(quiet=quiet()) as reporter, interruptible(reporter, "sessions"), _showing_first_failure(reporter):
+    with reporting(quiet=quiet()) as reporter, interruptible(reporter, "sessions"), _showing_failures(reporter):
         summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
@@ -157,14 +157,14 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
 
 
 @contextmanager
-def _showing_first_failure(reporter: Reporter) -> Iterator[None]:
-    """The failure that is to end a run is shown with its traceback, and ends the command with exit code 1."""
-    from intrabench.engine.writer import FirstFailure
+def _showing_failures(reporter: Reporter) -> Iterator[None]:
+    """The failures that are to end a run are shown, and end the command with exit code 1."""
+    from intrabench.engine.failure_limit import TooManyFailures
 
     try:
         yield
-    except FirstFailure as failure:
-        for line in filter(None, [*failure.traceback.split("\n"), str(failure)]):
+    except TooManyFailures as failures:
+        for line in [*failures.details, str(failures)]:
             reporter.say(line)
         raise typer.Exit(1) from None
 

@@ -53,6 +53,14 @@ PANELS: dict[str, Panel] = {
         "save_masks": (switch("--save-masks", "Store the mask of every round."), False),
         "dry_run": (switch("--dry-run", "Show what would be run and downloaded."), False),
         "fail_fast": (switch("--fail-fast", "End the run with the first failure, and show where."), False),
+        "max_failures": (
+            text(
+                "--max-failures",
+                "End the run once N sessions failed, or P% of those played, if these are at least 20.",
+                metavar="N|P%",
+            ),
+            "",
+        ),
     },
     "Models": {
         "weights": (o.Weights, None),

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from intrabench.prompters.combined import Combined
 from intrabench.protocols import ROUNDS, Protocol, chosen_rows, jointly, own_models, protocol, stopping
 from intrabench.protocols.row import Row
 from intrabench.registry import registry
+from intrabench.registry.canonical import meant
 from intrabench.registry.objects import (
     ModelLike,
     PrompterLike,
@@ -205,7 +207,7 @@ def _prompters(options: Options, preset: Protocol) -> tuple[tuple[Prompter, ...]
     if options.prompter and options.only:
         raise IntraBenchError("--only selects rows of a protocol, but --prompter replaces them; omit one of the two")
     asked: list[tuple[PrompterLike, Row | None]] = [(given, None) for given in options.prompter]
-    asked = asked or [(row.prompter, row) for row in chosen_rows(preset, options.only)]
+    asked = asked or [(row.prompter, row) for row in chosen_rows(preset, _row_names(options.only, preset))]
     if options.refine and not options.prompter:
         raise IntraBenchError(
             f"--refine needs --prompter, because the rows of {preset.id} define their own refinements; omit one"
@@ -215,6 +217,16 @@ def _prompters(options: Options, preset: Protocol) -> tuple[tuple[Prompter, ...]
     made = [(_prompter([given, *more, *hand], row, preset), row) for given, row in asked for more in refinements]
     prompters = once(prompter for prompter, _ in made)
     return tuple(prompters.values()), {prompter.spec: row for prompter, row in made if row}
+
+
+def _row_names(only: Sequence[str], preset: Protocol) -> list[str]:
+    """The globs of ``--only``; the spec of a row's prompter stands for the names of such rows."""
+    globs = []
+    for text in only:
+        named = any(fnmatchcase(row.name, text) for row in preset.rows)
+        specs = [] if named else meant("prompter", text, [row.prompter for row in preset.rows])
+        globs += [row.name for row in preset.rows if row.prompter in specs] or [text]
+    return globs
 
 
 def _prompter(parts: Sequence[PrompterLike], row: Row | None, preset: Protocol) -> Prompter:

@@ -24,6 +24,7 @@ from intrabench.fetch.checksum import noted
 from intrabench.files.locks import locked
 from intrabench.identity.versions import version_of
 from intrabench.models.weights import registry as weights
+from intrabench.results.causes import by_cause
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 MOST_TRACEBACKS = 100
-"""A record keeps the tracebacks of so many distinct failures."""
+"""A record keeps the tracebacks of so many causes of failures, one of each."""
 
 
 class Manifest:
@@ -104,8 +105,9 @@ class Manifest:
 
     def _complete(self, state: str, summary: Summary) -> dict[str, Any]:
         counts = {name: getattr(summary, name) for name in ("total", "already", "computed", "failed")}
+        traced = {why: summary.failures[why] for why in summary.tracebacks}
         ending = {"state": state, "ended": _now(), "sessions": counts, "datasets": self._datasets()}
-        kept = dict(list(summary.tracebacks.items())[:MOST_TRACEBACKS])
+        kept = {group.error: summary.tracebacks[group.error] for group in by_cause(traced)[:MOST_TRACEBACKS]}
         return {**self.opening(), **ending, **({"tracebacks": _shareable(kept)} if kept else {})}
 
     def _datasets(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from intrabench.effort import Calibration, effort_option, hand_option
 from intrabench.engine.executors.placement import requested
+from intrabench.engine.failure_limit import failure_limit
 from intrabench.engine.seeds import given_seeds
 from intrabench.errors import IntraBenchError
 from intrabench.models.weights.registry import RANDOM
@@ -82,6 +83,7 @@ class Options:
     dask: str = field(default="", metadata={"read": str})
     collect: bool = False
     fail_fast: bool = False
+    max_failures: str = ""
     fetch: bool = False
 
     @property
@@ -144,6 +146,7 @@ def check(options: Options) -> None:
         raise IntraBenchError(f"--batch {options.batch} is not a batch size; give fixed, auto or a number")
     if options.cache_gb is not None and not 0 < options.cache_gb < 1e9:
         raise IntraBenchError(f"--cache-gb {options.cache_gb:g} is not a size; give GB, or --no-cache-embeddings")
+    failure_limit(options.max_failures, options.fail_fast)
     number = requested(options.workers)
     if not 0 < options.timeout < math.inf:
         raise IntraBenchError(f"--timeout {options.timeout:g} is not a time limit; give seconds, such as 600")
@@ -210,7 +213,7 @@ def _one(name: str, value: Any, hint: Any) -> Any:
         return Path(value)
     if kinds == [float] and isinstance(value, Real) and not isinstance(value, bool):
         return float(value)
-    if name in ("batch", "workers") and isinstance(value, int) and not isinstance(value, bool):
+    if name in ("batch", "workers", "max_failures") and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     for kind in kinds if kinds != [int] else ():
         within = get_args(kind)[0] if get_origin(kind) is type else None

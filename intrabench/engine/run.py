@@ -15,6 +15,7 @@ from intrabench.datasets.cases.trusted_folders import note_given
 from intrabench.engine.availability import fetch_weights, find_available
 from intrabench.engine.executors.make import make_executors, plays_in_process
 from intrabench.engine.executors.timeout import after
+from intrabench.engine.failure_limit import failure_limit
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
 from intrabench.engine.options import Options
@@ -55,7 +56,8 @@ def execute(
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:
         manifest = Manifest(options, job)
-        writer = ResultWriter(Store(folder, run_id, manifest.opening), reporter, options.fail_fast)
+        limit = failure_limit(options.max_failures, options.fail_fast)
+        writer = ResultWriter(Store(folder, run_id, manifest.opening), reporter, limit)
         models = {runner.model.short_spec for runner in job.runners}
         for line in [*warnings_about(folder), *other_spellings(folder, models)]:
             reporter.say(line)

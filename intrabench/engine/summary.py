@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 
 from intrabench.errors import several
 from intrabench.models.base import Failure
+from intrabench.results.causes import by_cause
 from intrabench.results.statuses import NO_DATA
 
 MOST_FAILURES = 10
@@ -77,25 +78,31 @@ class Summary:
 
     @property
     def valueless(self) -> list[str]:
-        """A line for each metric that failed, or was None in all sessions."""
-        found = [(column, count, reason) for (column, reason), count in self.unmeasured.most_common(MOST_FAILURES)]
-        known = self.measured.keys() | {column for column, _ in self.unmeasured}
-        found += [(name, count, "measure returned None") for name, count in self.undefined.items() if name not in known]
+        """Lines on each metric that failed, and why, or was None in all sessions."""
+        reasons: dict[str, Counter[str]] = {}
+        for (column, reason), count in self.unmeasured.most_common():
+            reasons.setdefault(column, Counter())[reason] += count
+        for column, count in self.undefined.items():
+            if column not in self.measured and column not in reasons:
+                reasons[column] = Counter({"measure returned None": count})
         return [
-            f"metric {column} has no value in {several(count, 'session')}: {reason}" for column, count, reason in found
+            line
+            for column, counts in reasons.items()
+            for group in by_cause(counts)[:MOST_FAILURES]
+            for line in group.lines(f"metric {column} has no value in {several(group.count, 'session')}")
         ]
 
     @property
     def not_applicable(self) -> list[str]:
-        """A line for each reason why sessions do not apply."""
-        shown = self.inapplicable.most_common(MOST_FAILURES)
-        return [f"{several(count, 'session')} not applicable: {reason}" for reason, count in shown]
+        """Lines on each reason why sessions do not apply."""
+        shown = by_cause(self.inapplicable)[:MOST_FAILURES]
+        return [line for one in shown for line in one.lines(f"{several(one.count, 'session')} not applicable")]
 
 
 def counted(failures: Counter[str]) -> list[str]:
-    """Lines that name each distinct failure once, the most frequent first, with the number of its sessions."""
-    shown = failures.most_common(MOST_FAILURES)
-    lines = [f"{several(count, 'session')}: {failure}" for failure, count in shown]
-    if more := len(failures) - len(shown):
+    """Lines that name each cause of failures once, the most frequent first, with the number of its sessions."""
+    groups = by_cause(failures)
+    lines = [line for group in groups[:MOST_FAILURES] for line in group.lines(several(group.count, "session"))]
+    if more := len(groups[MOST_FAILURES:]):
         lines.append(f"{more} more kinds of failures are in the column error of the results")
     return lines

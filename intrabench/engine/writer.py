@@ -6,31 +6,23 @@ from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import Any
 
+from intrabench.engine.failure_limit import FailureLimit
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import ResultBatch, bare_rows
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
-from intrabench.errors import IntraBenchError
 from intrabench.results.rewrites import replaced
 from intrabench.results.store import Store
-
-
-class FirstFailure(IntraBenchError):
-    """The run was to end with its first failure; what is complete is kept."""
-
-    def __init__(self, why: str, traceback: str) -> None:
-        super().__init__(f"{why}; this first failure ended the run (--fail-fast)")
-        self.traceback = traceback
 
 
 class ResultWriter:
     """Writes the parts of a run into its store, and counts them; several threads may bring some.
 
-    fail_fast: the first failure that is counted ends the run.
+    limit: the failures that end the run once they are counted.
     """
 
-    def __init__(self, store: Store, reporter: Reporter, fail_fast: bool = False) -> None:
-        self.store, self.reporter, self.summary, self.fail_fast = store, reporter, Summary(), fail_fast
+    def __init__(self, store: Store, reporter: Reporter, limit: FailureLimit | None = None) -> None:
+        self.store, self.reporter, self.summary, self.limit = store, reporter, Summary(), limit
         self._lock = RLock()
 
     def take(self, part: ResultBatch) -> None:
@@ -47,13 +39,14 @@ class ResultWriter:
         """Count what was written. dice: that of the last round of each session.
 
         Raises:
-            FirstFailure: a session failed, and that is to end the run.
+            TooManyFailures: so many sessions failed that the run is to end.
         """
         with self._lock:
             self.summary.add(summary)
         self.reporter.advance(summary.computed, summary.failed, dice)
-        for why in summary.failures if self.fail_fast else ():
-            raise FirstFailure(why, summary.tracebacks.get(why, ""))
+        if self.limit is not None:
+            with self._lock:
+                self.limit.check(self.summary, self.store.root)
 
     def tell_patients(self, now: Mapping[tuple[str, str], str]) -> None:
         """Note for the summary whether stored rows of these cases name other patients; the newest row will decide."""

@@ -20,6 +20,7 @@ from intrabench.people.places import depth_mm
 from intrabench.people.playback import ANSWERED, PEOPLE, Playback, StoredSession
 from intrabench.prompters.errors import Errors, deepest
 from intrabench.randomness import stream
+from intrabench.registry.canonical import meant
 from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.specs.specs import nearest
@@ -203,12 +204,12 @@ def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice")
             "--prompter recorded:FOLDER` gives them to other models"
         )
     if model:
-        specs = persons.select("model", "spec").unique()
-        if model not in (names := [*specs["model"], *specs["spec"]]):
+        names = [*persons["model"].unique(), *persons["spec"].unique()]
+        if not (found := meant("model", model, names)):
             raise IntraBenchError(
                 f"nobody prompted --model {model!r}{nearest(model, names)}; give one of {', '.join(sorted({*names}))}"
             )
-        rows = rows.filter((pl.col("model") == model) | (pl.col("spec") == model))
+        rows = rows.filter(pl.col("model").is_in(found) | pl.col("spec").is_in(found))
     key = ["model", *TARGET]
     live = rows.filter(PEOPLE)
     recorded = rows.filter(_RECORDED).join(live, on=key, how="anti")

@@ -51,13 +51,17 @@ _plugins: dict[Room, dict[str, Entry]] = {room: {} for room in ROOMS}
 
 @dataclass(frozen=True)
 class Entry:
-    """A class that is known by name; `load` imports it. kind: one of `contract.KINDS`, or empty."""
+    """A class that is known by name; `load` imports it. kind: one of `contract.KINDS`, or empty.
+
+    of_package: it is an entry point of somebody's package.
+    """
 
     name: str
     summary: str
     origin: str
     load: Callable[[], type[Any]]
     kind: str = ""
+    of_package: bool = False
 
 
 def entries(room: Room) -> dict[str, Entry]:
@@ -91,7 +95,12 @@ def _listed(room: Room, word: str = "") -> tuple[dict[str, Entry], list[str]]:
             wrong.append(str(entry))
             continue
         other = found.setdefault(entry.name, entry)
-        if other is not entry:
+        if other is not entry and other.origin == "intrabench" and entry.of_package:
+            wrong.append(
+                f"{ROOMS[room]} {entry.name!r} of {entry.origin} has the name of one of intrabench, which is used; "
+                "give the class and the entry point in the package another name, or uninstall it"
+            )
+        elif other is not entry:
             change = "give yours another name" if other.origin == "intrabench" else "rename one of them"
             clash = f"{ROOMS[room]} {entry.name!r} is in {entry.origin} and in {other.origin}; {change}"
             wrong.append(clash)
@@ -330,7 +339,8 @@ def _all(room: Room, word: str) -> Iterator[Entry | IntraBenchError]:
     yield from _plugins[room].values()
     for point in _entry_points()[room]:
         origin = f"package {point.dist.name}" if point.dist else "an entry point"
-        yield _guarded(room, Entry(point.name, f"from {origin}", origin, partial(_load_point, point, origin)))
+        load = partial(_load_point, point, origin)
+        yield _guarded(room, Entry(point.name, f"from {origin}", origin, load, of_package=True))
 
 
 @lru_cache(maxsize=1024)
@@ -356,6 +366,11 @@ def _guarded(room: Room, entry: Entry) -> Entry:
 def _checked(room: Room, entry: Entry) -> type[Any]:
     cls = entry.load()
     check_class(cls, room, entry.origin)
+    if entry.of_package and entry.name != cls.name:
+        raise IntraBenchError(
+            f"{entry.origin}: the entry point {entry.name!r} is class {cls.__name__}, which calls itself {cls.name!r}, "
+            "as rows would; give the entry point and the class one name"
+        )
     return cls
 
 

@@ -10,6 +10,7 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.names import file_name
+from intrabench.registry.canonical import Column
 from intrabench.results.current import counting
 from intrabench.results.labels import MODEL, names, rows_named
 from intrabench.results.masks import read_masks
@@ -80,7 +81,8 @@ def _chosen(
     """The rows whose masks are wanted, sorted, and which sessions are left out because newer ones count."""
     rows, left_out = counting(read_rows(results))
     rows = rows.filter(pl.col("status") != "not_applicable").with_columns(MODEL)
-    for column, name in (("model", model), ("prompter", prompter)):
+    asked: dict[Column, str] = {"model": model, "prompter": prompter}
+    for column, name in asked.items():
         chosen = rows_named(rows, column, name) if name else rows
         if name and chosen.is_empty():
             values = names(rows, column)

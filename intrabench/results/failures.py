@@ -1,4 +1,4 @@
-"""The failures that a results folder holds, each distinct one once."""
+"""The failures that a results folder holds, by their causes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from intrabench.results.causes import cause, with_causes
 from intrabench.results.current import current
 from intrabench.results.runs import read_records
 from intrabench.results.statuses import UNDONE
@@ -15,10 +16,16 @@ from intrabench.results.statuses import UNDONE
 
 @dataclass(frozen=True)
 class Kind:
-    """Sessions that failed alike. traceback: where in the code, of one of them; empty if its run kept none."""
+    """Sessions that failed alike. error: of one of them; cause: what the errors of all have in common; see `causes`.
+
+    distinct: how many different errors there are. traceback: where in the code one of them happened; empty if its run
+    kept none.
+    """
 
     status: str
+    cause: str
     error: str
+    distinct: int
     sessions: int
     models: Sequence[str]
     datasets: Sequence[str]
@@ -28,18 +35,26 @@ class Kind:
 
 def kinds_of_failures(rows: pl.DataFrame, root: Path) -> list[Kind]:
     """The failures of the sessions that count, the most frequent first. rows: those of the results folder `root`."""
-    rows = current(rows)[0].filter(pl.col("status").is_in(UNDONE))
+    rows = with_causes(current(rows)[0].filter(pl.col("status").is_in(UNDONE)))
     each = [pl.col(name).unique().sort() for name in ("model", "dataset", "case")]
-    kinds = rows.group_by("status", "error").agg(pl.col("session").n_unique(), *each)
-    tracebacks = _tracebacks(root)
+    errors = [pl.col("error").min(), pl.col("error").n_unique().alias("distinct")]
+    kinds = rows.group_by("status", "cause").agg(pl.col("session").n_unique(), *errors, *each)
+    known = _tracebacks(root)
     return [
-        Kind(status, error, sessions, models, datasets, cases, tracebacks.get(f"{status}: {error}", ""))
-        for status, error, sessions, models, datasets, cases in kinds.sort(
-            "session", "status", "error", descending=[True, False, False]
-        ).iter_rows()
+        Kind(
+            **{name: kind[name] for name in ("status", "cause", "error", "distinct")},
+            sessions=kind["session"],
+            models=kind["model"],
+            datasets=kind["dataset"],
+            cases=kind["case"],
+            traceback=known.get(f"{kind['status']}: {kind['cause']}", ""),
+        )
+        for kind in kinds.sort("session", "status", "cause", descending=[True, False, False]).iter_rows(named=True)
     ]
 
 
 def _tracebacks(root: Path) -> dict[str, str]:
-    """The tracebacks that runs kept, by ``status: error``; the newest run decides."""
-    return {why: str(text) for record in read_records(root) for why, text in record.get("tracebacks", {}).items()}
+    """The tracebacks that runs kept, by ``status: cause``; the newest run decides."""
+    return {
+        cause(why): str(text) for record in read_records(root) for why, text in record.get("tracebacks", {}).items()
+    }

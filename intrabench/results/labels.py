@@ -7,6 +7,7 @@ import polars as pl
 from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.protocols import row_names
+from intrabench.registry.canonical import Column, meant
 from intrabench.results.model_label import DIGITS, OTHER_WEIGHTS
 
 MODEL = (
@@ -33,15 +34,22 @@ PROMPTER = pl.struct("protocol", "prompter").map_elements(
 """The prompter of rows; rows of published tables are called by their names."""
 
 
-def names(rows: pl.DataFrame, column: str) -> list[str]:
+def names(rows: pl.DataFrame, column: Column) -> list[str]:
     """What the models or prompters of rows may be called, sorted."""
     shown = rows.select("protocol", "prompter").unique().select(PROMPTER).to_series() if column == "prompter" else ()
     return sorted({*rows[column], *shown})
 
 
-def rows_named(rows: pl.DataFrame, column: str, name: str) -> pl.DataFrame:
-    """The rows with this model or prompter, which may be written as in tables, or in full."""
-    if column == "model":
-        return rows.filter(pl.col("model") == name)
+def rows_named(rows: pl.DataFrame, column: Column, name: str) -> pl.DataFrame:
+    """The rows with this model, prompter or data set, which may be written as in tables, or as any spec of it; `meant`.
+
+    Raises:
+        IntraBenchError: rows have it in several spellings.
+    """
+    if column != "prompter":
+        return rows.filter(pl.col(column).is_in(meant(column, name, rows[column].unique())))
     pairs = rows.select("protocol", "prompter").unique()
-    return rows.join(pairs.filter((pl.col("prompter") == name) | (name == PROMPTER)), on=pairs.columns, how="semi")
+    same = pairs.filter((pl.col("prompter") == name) | (name == PROMPTER))
+    if same.is_empty():
+        same = pairs.filter(pl.col("prompter").is_in(meant(column, name, pairs["prompter"])))
+    return rows.join(same, on=pairs.columns, how="semi")

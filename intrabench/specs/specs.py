@@ -112,6 +112,14 @@ def located(spec: str) -> str:
     return "+".join(f"{name}:{text}" if text else name for name, text in there)
 
 
+def comparable(spec: str) -> str:
+    """The spec as `located`, with its parameters in alphabetical order."""
+    try:
+        return "+".join(ordered(part) for part in in_sequence(located(spec)))
+    except IntraBenchError:
+        return spec
+
+
 def _path(value: str) -> str:
     if (os.sep not in value and not value.startswith("~")) or "://" in value:
         return value

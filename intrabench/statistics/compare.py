@@ -17,6 +17,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import merit
+from intrabench.registry.canonical import Column
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
 from intrabench.results.parts import with_patients
@@ -336,7 +337,7 @@ def contests_of_models(
     played = rows.join(_refused(rows, round), on="session", how="anti")
     shared = tuple(name for name in IDENTITY if name not in MODEL)
     models = labels.names(played, "model")
-    sides = {name: labels.called(played, "model", name) for name in models}
+    sides = {name: labels.rows_named(played, "model", name) for name in models}
     found = [(a, b, one) for a, b in combinations(models, 2) for one in _pairs((a, b), [sides[a], sides[b]], shared)]
     if not found:
         raise IntraBenchError(f"{folder} has no two models with the same prompter; run another model, or give A and B")
@@ -350,7 +351,8 @@ def folders_of(folder: Path, a: str, b: str) -> list[Path]:
 
 def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[pl.DataFrame]]:
     """Whether two models or two prompters are compared, and the rows of each."""
-    for column in ("model", "prompter"):
+    columns: tuple[Column, ...] = ("model", "prompter")
+    for column in columns:
         sides = [labels.rows_named(rows, column, one) for one in (a, b)]
         if not any(side.is_empty() for side in sides):
             if set(sides[0][column]) & set(sides[1][column]):

@@ -66,7 +66,9 @@ class Evaluation:
         names = [self.names[line] for line in missing["line"]]
         lacks = ["; ".join(words) for words in missing["missing"]]
         compared = [about_shared(self.scored, common)]
-        compared += [f"left out of comparisons: {name}, which lacks {lack}" for name, lack in zip(names, lacks, strict=True)]
+        compared += [
+            f"left out of comparisons: {name}, which lacks {lack}" for name, lack in zip(names, lacks, strict=True)
+        ]
         lines = self.lines.join(missing, on="line", how="anti")
         return replace(self, rows=rows, lines=lines, compared=tuple(filter(None, compared)))
 

@@ -249,8 +249,12 @@ def test_failed_units_exit_with_1(say: Callable[..., Said], wording: SnapshotAss
             [f"8 sessions: error: KeyError: 'layer', {AT}", LAST],
         ),
         (
+            "KeyError('abcdefghijklmnop'[Sick.calls - 1])",
+            [*(f"1 session: error: KeyError: '{letter}', {AT}" for letter in "abcdefghij"), MORE],
+        ),
+        (
             "KeyError(Sick.calls)",
-            [*(f"1 session: error: KeyError: {n}, {AT}" for n in range(1, 11)), MORE],
+            [f"12 sessions: error: KeyError: N, {AT}", f"  for example: error: KeyError: 1, {AT}"],
         ),
     ],
 )

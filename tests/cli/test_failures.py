@@ -143,6 +143,72 @@ def test_fail_fast_ends_with_the_first_failure(
     assert caught == wording
 
 
+def many(cases: int) -> None:
+    """Photographs on which a model fails, each with a message of its own."""
+    for folder in ("images", "masks"):
+        (Path("many") / folder).mkdir(parents=True)
+    mask = np.zeros((24, 32), np.uint8)
+    mask[8:20, 10:30] = 1
+    for number in range(cases):
+        noise = np.random.default_rng(number).integers(0, 99, (24, 32, 3))
+        Image.fromarray(noise.astype(np.uint8)).save(f"many/images/c{number:02}.png")
+        Image.fromarray(mask).save(f"many/masks/c{number:02}.png")
+    Path("sick.py").write_text(SICK.replace("ERROR", "KeyError(int(volume.array.sum()))"))
+
+
+SICK_ON_MANY = ("run", "-m", "sick", "-p", "box_slice", "-d", "many", "--plugin", "sick.py", "--out", "out")
+
+
+@pytest.mark.parametrize(("workers", "limit"), [("0", "3"), ("1", "3"), ("0", "50%")])
+def test_a_run_ends_with_so_many_failures_and_goes_on(
+    say: Callable[..., Said], workers: str, limit: str, wording: SnapshotAssertion
+) -> None:
+    many(30)
+    said = say(*SICK_ON_MANY, "--max-failures", limit, "--workers", workers)
+    assert said.code == 1
+    assert line_with(said.err, "(--max-failures") == wording
+    kept = read_rows(Path("out"))
+    assert kept["status"].to_list() == ["error"] * (20 if limit == "50%" else 3)
+    assert kept["error"].n_unique() == len(kept)
+    (group,) = json.loads(say("failures", "--out", "out", "--json").out)
+    assert group["cause"] == "KeyError: N, in line 10 of sick.py"
+    assert (group["sessions"], group["distinct"], group["error"] in set(kept["error"])) == (len(kept), len(kept), True)
+    lines = say("failures", "--out", "out").out.splitlines()
+    assert lines[:2] == [
+        f"{len(kept)} sessions: error: {group['cause']}",
+        f"  for example: {group['error']}",
+    ]
+    Path("sick.py").write_text(
+        SICK.replace(
+            "raise ERROR",
+            "from intrabench.models.box_fill import BoxFill; return BoxFill().segment_one(volume, request)",
+        )
+    )
+    goes_on = say(*SICK_ON_MANY, "--max-failures", limit, "--workers", workers)
+    assert goes_on.code == 0, goes_on.err
+
+
+def test_a_share_of_failures_counts_only_after_twenty_sessions(say: Callable[..., Said]) -> None:
+    many(19)
+    said = say(*SICK_ON_MANY, "--max-failures", "1%", "--workers", "0")
+    assert (said.code, "--max-failures" in said.err) == (1, False)
+    assert len(read_rows(Path("out"))) == 19
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "2.5", "0%", "101%", "many", "%", "5 %%"])
+def test_what_is_no_limit_is_refused(say: Callable[..., Said], limit: str, wording: SnapshotAssertion) -> None:
+    said = say(*SICK_ON_MANY, f"--max-failures={limit}")
+    assert (said.code, said.err) == (2, wording)
+
+
+def test_two_limits_are_refused(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    said = say(*SICK_ON_MANY, "--max-failures", "3", "--fail-fast")
+    assert (said.code, said.err) == (2, wording)
+    with pytest.raises(IntraBenchError) as caught:
+        intrabench.run("box_fill", "box_slice", max_failures=0)
+    assert caught == wording
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -162,24 +163,69 @@ def test_two_plugin_files_of_one_call_cannot_share_a_name(wording: SnapshotAsser
     assert caught == wording
 
 
+def point(name: str, value: str, room: str = "prompters", package: str = "theirs") -> importlib.metadata.EntryPoint:
+    """An entry point of a package that is not installed."""
+    found = importlib.metadata.EntryPoint(name, value, f"intrabench.{room}")
+    vars(found)["dist"] = SimpleNamespace(name=package)
+    return found
+
+
 def test_entry_points_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = importlib.metadata.EntryPoint(
-        "elsewhere", "intrabench.prompters.box_slice:BoxSlice", "intrabench.prompters"
-    )
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("somewhere_else.py").write_text(MINE.format(name="elsewhere"))
     lookups = []
 
     def lookup() -> importlib.metadata.EntryPoints:
         lookups.append(1)
-        return importlib.metadata.EntryPoints([point])
+        return importlib.metadata.EntryPoints([point("elsewhere", "somewhere_else:Mine")])
 
     registry._entry_points.cache_clear()
     monkeypatch.setattr(importlib.metadata, "entry_points", lookup)
     try:
-        assert registry.find("prompters", "elsewhere").load() is BoxSlice
+        assert registry.find("prompters", "elsewhere").load().__module__ == "somewhere_else"
         assert not any("elsewhere" in registry.entries(room) for room in registry.ROOMS if room != "prompters")
         assert lookups == [1]  # once for all rooms
     finally:
         registry._entry_points.cache_clear()
+
+
+def offer(monkeypatch: pytest.MonkeyPatch, *points: importlib.metadata.EntryPoint) -> None:
+    """Let packages register prompters."""
+    monkeypatch.setattr(registry, "_entry_points", lambda: dict.fromkeys(registry.ROOMS, ()) | {"prompters": points})
+
+
+def test_an_entry_point_has_the_name_of_its_class(
+    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
+    offer(monkeypatch, point("thr2", "intrabench.prompters.box_slice:BoxSlice"))
+    with pytest.raises(IntraBenchError) as caught:
+        intrabench.prompter("thr2")
+    assert caught == wording
+    said = say("run", "-m", "box_fill", "-p", "thr2", "-d", "phantom", "--out", "out")
+    assert (said.code, said.err) == (2, wording)
+    assert not Path("out").exists()
+
+
+def test_a_package_disables_nothing_of_ours(
+    say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
+    offer(monkeypatch, point("box_slice", "no_such_module:Mine"), point("box_volume", "no_such_module:Mine"))
+    assert type(intrabench.prompter("box_slice")) is BoxSlice
+    assert registry.entries("prompters")["box_slice"].origin == "intrabench"
+    assert registry.problems("prompters") == wording
+    said = say("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=8x16x16", "--out", "out")
+    assert (said.code, "left out" in said.err) == (0, False)
+    assert say("list", "prompters").err == wording
+
+
+def test_two_packages_or_a_package_and_a_workspace_are_refused_both(
+    monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
+    make_workspace("twice")
+    offer(monkeypatch, point("twice", "no_such_module:Mine"))
+    with pytest.raises(IntraBenchError) as caught:
+        intrabench.prompter("twice")
+    assert str(caught.value).replace(str(Path.cwd()), "") == wording
 
 
 HEAVY = {"torch", "polars", "skimage", "timm", "cv2", "highdicom", "itk", "SimpleITK", "scipy", "nibabel", "pydicom"}

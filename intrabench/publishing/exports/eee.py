@@ -54,7 +54,7 @@ def export_eee(
         IntraBenchError: there are no results, the folder exists, or an option is wrong.
     """
     evidence = evidence_of(root)
-    ids = pairs("--model-id", model_ids, evidence.rows["model"].unique().to_list(), "MODEL=ORG/NAME")
+    ids = pairs("--model-id", model_ids, evidence.rows["model"].unique().to_list(), "MODEL=ORG/NAME", "model")
     for name, id in ids.items():
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", id):
             raise IntraBenchError(f"--model-id {name}={id}: expected ORG/NAME, as at the Hugging Face hub")

@@ -15,6 +15,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset, DatasetCard
 from intrabench.errors import IntraBenchError, several
 from intrabench.models.weights.registry import REGISTERED, Weights
+from intrabench.registry.canonical import Column, meant
 from intrabench.results.current import counting
 from intrabench.results.origin import datasets_of, weights_of
 from intrabench.results.private import Private
@@ -106,8 +107,8 @@ def slug(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.") or "x"
 
 
-def pairs(option: str, texts: Sequence[str], names: Sequence[str], shape: str) -> dict[str, str]:
-    """What ``NAME=VALUE`` options say for each of the known names.
+def pairs(option: str, texts: Sequence[str], names: Sequence[str], shape: str, column: Column) -> dict[str, str]:
+    """What ``NAME=VALUE`` options say for each of the known names, which are those of a column of rows.
 
     Raises:
         IntraBenchError: one has no such shape, or names nothing that is there.
@@ -115,12 +116,16 @@ def pairs(option: str, texts: Sequence[str], names: Sequence[str], shape: str) -
     found = {}
     for words in texts:
         name = next((one for one in sorted(names, key=len, reverse=True) if words.startswith(f"{one}=")), None)
+        value = words.removeprefix(f"{name}=")
+        if name is None:
+            spec, _, value = words.rpartition("=")
+            name = next(iter(meant(column, spec, names)), None) if spec else None
         if name is None:
             raise IntraBenchError(
                 f"{option} {words!r} names nothing in these results; write {shape}, where the name is one of "
                 f"{', '.join(sorted(names))}"
             )
-        found[name] = words.removeprefix(f"{name}=")
+        found[name] = value
     return found
 
 

@@ -56,7 +56,9 @@ def export_hugging_face(
     """
     evidence = evidence_of(root)
     names = evidence.rows["dataset"].unique().sort().to_list()
-    tasks = {name: _task(name, words) for name, words in pairs("--benchmark", benchmarks, names, SHAPE).items()}
+    tasks = {
+        name: _task(name, words) for name, words in pairs("--benchmark", benchmarks, names, SHAPE, "dataset").items()
+    }
     if not tasks:
         raise IntraBenchError(
             "the hub takes results on data sets that are registered there as benchmarks; say with --benchmark "

@@ -15,6 +15,7 @@ from intrabench.reporting.footnotes import FEW_MARK, FEW_NOTE
 from intrabench.reporting.page.grid import Cell, Grid, digits_of, interval_text, number, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.narrative import chance
+from intrabench.results.causes import Group, with_causes
 from intrabench.results.statuses import UNDONE
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.budgets import Gain, gains
@@ -58,21 +59,35 @@ def pair_grid(
 
 
 def failure_grid(rows: pl.DataFrame, most: int = 200) -> tuple[Grid, int]:
-    """Failures grouped by message, the most frequent first, and the number of groups left out."""
-    wrong = rows.filter(pl.col("status").is_in(UNDONE))
-    keys = ["status", "error", "name", "dataset"]
+    """Failures grouped by cause, the most frequent first, and the number of groups left out."""
+    wrong = with_causes(rows.filter(pl.col("status").is_in(UNDONE)))
+    keys = ["status", "cause", "name", "dataset"]
     kinds = wrong.group_by(keys).agg(
         pl.col("session").n_unique().alias("sessions"),
+        pl.col("error").min(),
+        pl.col("error").n_unique().alias("distinct"),
         pl.format("{}, {}", "case", "target").unique().sort().alias("where"),
     )
     kinds = kinds.sort("sessions", *keys, descending=[True, *[False] * len(keys)])
     listed = [
-        [word(kind["status"]), word(kind["error"]), number(kind["sessions"]), word(kind["name"]), word(kind["dataset"])]
+        [
+            word(kind["status"]),
+            word(_message(kind)),
+            number(kind["sessions"]),
+            word(kind["name"]),
+            word(kind["dataset"]),
+        ]
         + [word(_several(kind["where"]))]
         for kind in kinds.head(most).iter_rows(named=True)
     ]
     heads = ["Status", "Message", "Sessions", "Line", "Data set", "Case, target"]
     return Grid("failures", heads, listed), max(kinds.height - most, 0)
+
+
+def _message(kind: Mapping[str, Any]) -> str:
+    """The message of failures, and an example if theirs differ."""
+    group = Group(kind["cause"], kind["sessions"], kind["error"], kind["distinct"])
+    return f"{group.sentence}; for example: {group.example}" if group.example else group.sentence
 
 
 def run_grid(records: Sequence[Mapping[str, Any]]) -> Grid:

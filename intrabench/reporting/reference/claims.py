@@ -16,6 +16,7 @@ from intrabench.mask import Floats
 from intrabench.protocols.intrabench_paper import MODELS
 from intrabench.protocols.presets import PRESETS
 from intrabench.registry import registry
+from intrabench.registry.canonical import meant
 from intrabench.reporting.footnotes import NONE, Footnotes, few_patients
 from intrabench.reporting.reference import paper_number, reference
 from intrabench.results import labels
@@ -94,22 +95,24 @@ def published_claims(
 def _published(model: str) -> str:
     """The spec of a published model."""
     specs = {**PRESETS, **MODELS, **{spec: spec for spec in MODELS.values()}}
-    if model not in specs:
+    found = model if model in specs else next(iter(meant("model", model, specs.values())), "")
+    if not found:
         raise IntraBenchError(
             f"the paper has no model {model!r}{nearest(model, specs)}; choose from {', '.join(MODELS)}, "
             "and give your own model second"
         )
-    return specs[model]
+    return specs.get(found, found)
 
 
 def _ours(rows: pl.DataFrame, model: str) -> pl.DataFrame:
     named = rows.with_columns(labels.MODEL)
     models = named["model"].unique().sort().to_list()
-    if model not in models:
+    mine = labels.rows_named(named, "model", model)
+    if mine.is_empty():
         raise IntraBenchError(
             f"there are no results of a model {model!r}{nearest(model, models)}; there are {', '.join(models)}"
         )
-    return named.filter(pl.col("model") == model)
+    return mine
 
 
 def _measured(rows: pl.DataFrame, round: int, how: Aggregation, policy: FailurePolicy) -> pl.DataFrame:

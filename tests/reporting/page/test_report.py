@@ -184,6 +184,13 @@ def test_who_cannot_see_or_point_can_read_it(written: tuple[Page, str]) -> None:
     assert ("html", {"lang": "en"}) in page.tags
 
 
+def test_failures_that_differ_in_numbers_are_one_with_an_example(tmp_path: Path) -> None:
+    wrong = [{"dice": 0.0, "status": "oom", "error": f"tried {case} slices", "case": str(case)} for case in range(5)]
+    page, _ = report(store(tmp_path / "results", *(rows(one) for one in wrong), rows({"dice": 0.5, "case": "7"})))
+    message = "tried N slices; for example: tried 0 slices"
+    assert page.tables["failures"][1:] == [["oom", message, "5", "p, m", "d", "0, x.1; 1, x.1; 2, x.1; and 2 more"]]
+
+
 def test_failures_are_listed_with_their_messages_and_alike_ones_together(
     tmp_path: Path, wording: SnapshotAssertion
 ) -> None:
