@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.figures import (
     _curves,
-    _noted,
+    _add_note,
     _sizes,
     rank_figure,
     style,
@@ -198,7 +198,7 @@ def test_notes_of_wide_letters_are_not_cut_off() -> None:
 
     with style():
         figure = Figure(figsize=(8.2, 3.5))
-        _noted(figure, 12 * "random_walker with box_volume; ", beside_legend=False)
+        _add_note(figure, 12 * "random_walker with box_volume; ", beside_legend=False)
         FigureCanvasAgg(figure).draw()
         (text,) = figure.texts
         assert "\n" in text.get_text()
