@@ -198,7 +198,7 @@ def _model(model: Any) -> list[str]:
     lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
     lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
     lines += [f"note: {known}"] if model.extra and (known := caution(model.extra)) else []
-    return lines + (_weights(model.weights) if model.weights else [])
+    return lines + _weights(model)
 
 
 def _default(parameter: Field[Any]) -> str:
@@ -208,11 +208,11 @@ def _default(parameter: Field[Any]) -> str:
     return "has to be given" if parameter.default_factory is MISSING else "has a default"
 
 
-def _weights(name: str) -> list[str]:
+def _weights(model: Any) -> list[str]:
     from intrabench.models.weights import registry as weights
 
-    told = [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
-    return [*told, f"weights {weights.pin(name)}"]
+    told = [f"weights {key}: {_flat(value)}" for key, value in (weights.facts(model) or {}).items() if value]
+    return [*told, f"weights {weights.pin(model.weights)}"] if model.weights else told
 
 
 def _flat(value: Any) -> str:
