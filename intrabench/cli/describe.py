@@ -10,6 +10,7 @@ from dataclasses import MISSING, Field, asdict, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
@@ -29,12 +30,14 @@ def describe(name: str) -> str:
     bare, _, parameters = name.partition(":")
     if bare in PROTOCOLS:
         return _protocol(PROTOCOLS[bare])
+    if bare in NUMBERS:
+        return describe_number(bare, parameters)
     found = registry.named(bare)
     if not found:
         if (spec := registry.full_spec(name)) != name:
             why = "" if "://" in name else ", as in the IntRaBench paper"
             return f"{name} is {spec}{why}\n\n{describe(spec)}"
-        known = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
+        known = [*PROTOCOLS, *NUMBERS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
             f"there is nothing named {bare!r}{nearest(bare, known)}; see for example `intrabench list models`"
             f"{registry.left_out(*registry.ROOMS)}"
@@ -52,6 +55,8 @@ def described(name: str) -> str:
         return json.dumps(about(registry.make("models", name)), indent=1)
     if bare in PROTOCOLS:
         return json.dumps(_protocol_facts(PROTOCOLS[bare]), indent=1)
+    if bare in NUMBERS:
+        return json.dumps(number_facts(bare, parameters), indent=1)
     if not found:
         describe(name)  # raises
     facts = [_entry_facts(room, entry, parameters) for room, entry in found]
@@ -61,7 +66,7 @@ def described(name: str) -> str:
 def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str, Any]:
     """What `_describe` tells, for programs."""
     cls = entry.load()
-    taken = {name: {"takes": takes, "default": default} for name, (takes, default) in _parameters(cls).items()}
+    taken = taken_by(cls)
     facts: dict[str, Any] = {"name": entry.name, "kind": entry.kind or registry.ROOMS[room], "origin": entry.origin}
     facts |= {"summary": entry.summary, "description": inspect.cleandoc(cls.__doc__ or "")}
     facts |= {"version": getattr(cls, "version", None), "parameters": taken}
@@ -150,6 +155,11 @@ def _rows(rows: Sequence[Row]) -> list[str]:
 def parameters_of(cls: type[Any]) -> list[str]:
     """The parameters of a class: name, what it takes in words, and its default."""
     return [f"{name}: {takes}; {default}" for name, (takes, default) in _parameters(cls).items()]
+
+
+def taken_by(cls: type[Any]) -> dict[str, dict[str, str]]:
+    """The same for programs: by the name of each parameter what it takes and its default, in words."""
+    return {name: {"takes": takes, "default": default} for name, (takes, default) in _parameters(cls).items()}
 
 
 def _parameters(cls: type[Any]) -> dict[str, tuple[str, str]]:
