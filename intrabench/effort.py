@@ -252,8 +252,7 @@ def _resolved(content: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         wrong.append(f" has base = {next(iter(bases.values()))!r:.40}; give one of {', '.join(TABLES)}")
     for family, ours in zip(FAMILIES, TABLES, strict=True):
         entries = found.get(family, {} if family in bases else None)
-        base = entries.get("base", bases.get(family)) if isinstance(entries, Mapping) else None
-        if base is None:
+        if not isinstance(entries, Mapping) or (base := entries.get("base", bases.get(family))) is None:
             continue
         if base != ours:
             wrong.append(f", [{family}] has base = {base!r:.40}; give {ours!r}")

@@ -6,11 +6,12 @@ import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, asdict, fields
+from dataclasses import asdict, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
+from intrabench.cli.parameters import parameters_of, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
@@ -19,7 +20,6 @@ from intrabench.registry import registry
 from intrabench.registry.contract import Room
 from intrabench.specs import specs
 from intrabench.specs.specs import nearest
-from intrabench.specs.values import expected
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
@@ -152,27 +152,6 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def parameters_of(cls: type[Any]) -> list[str]:
-    """The parameters of a class: name, what it takes in words, and its default."""
-    return [f"{name}: {takes}; {default}" for name, (takes, default) in _parameters(cls).items()]
-
-
-def taken_by(cls: type[Any]) -> dict[str, dict[str, str]]:
-    """The same for programs: by the name of each parameter what it takes and its default, in words."""
-    return {name: {"takes": takes, "default": default} for name, (takes, default) in _parameters(cls).items()}
-
-
-def _parameters(cls: type[Any]) -> dict[str, tuple[str, str]]:
-    """By the name of each parameter what it takes and its default, in words; a network's missing steps are left out."""
-    types, known = specs.types_of(cls), specs.default_words(cls)
-    lacks = getattr(cls, "lacks", ()) if known else ()
-    return {
-        one.name: (expected(types[one.name]), f"default {known[one.name]}" if one.name in known else _default(one))
-        for one in fields(cls)
-        if one.name not in lacks
-    }
-
-
 def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
@@ -209,13 +188,6 @@ def _model(model: Any) -> list[str]:
     lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
     lines += [f"note: {known}"] if model.extra and (known := caution(model.extra)) else []
     return lines + _weights(model)
-
-
-def _default(parameter: Field[Any]) -> str:
-    """The value of a parameter that is not given, as specs write it."""
-    if parameter.default is not MISSING:
-        return f"default {specs.written(parameter.default) or 'empty'}"
-    return "has to be given" if parameter.default_factory is MISSING else "has a default"
 
 
 def _weights(model: Any) -> list[str]:

@@ -6,6 +6,7 @@ import inspect
 from dataclasses import asdict
 from typing import Any
 
+from intrabench.cli.parameters import taken_by
 from intrabench.effort import COUNTED, TABLES, shipped_toml, table
 from intrabench.errors import IntraBenchError
 from intrabench.registry.summaries import MACHINE_TIME, SUMMARIES, SUMMARY
@@ -57,7 +58,6 @@ def number_facts(name: str, parameters: str = "") -> dict[str, Any]:
     if name in MACHINE_TIME:
         text = MACHINE_TIME[name]
         return {**facts, "summary": text, "description": text, "column": "machine_s", "unit": "s", "best": "low"}
-    from intrabench.cli.describe import taken_by
     from intrabench.statistics import measures
 
     cls = measures.SUMMARIES[name]
