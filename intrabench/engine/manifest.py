@@ -165,5 +165,5 @@ def _weights(runner: ModelRunner) -> dict[str, str]:
         fetched = noted(path) if path else None
         source = fetched.source if fetched else next(iter(entry.sources), "by hand")
     kept = {"weights": runner.weights, "weights_sha256": runner.weights_sha256}
-    about = {"model": runner.model.short_spec, "weights": how(kept), "id": id or ""}
+    about = {"model": runner.model.short_spec, "weights": how(kept), **({"id": id} if id else {})}
     return {**about, "sha256": runner.weights_sha256, "source": source}
