@@ -14,7 +14,7 @@ from scipy import ndimage
 from short_pages import prose, short, store, table
 from small_pictures import shrink
 
-from intrabench.cli.describe import parameters_of
+from intrabench.cli.parameters import parameters_of
 from intrabench.datasets.base import Files
 from intrabench.effort import effort_of_round
 from intrabench.mask import Mask, Region

@@ -1,8 +1,8 @@
 """Human effort, computed from the actions of the hand and cost tables: those of ``effort.toml``, or measured ones.
 
-A `Calibration` is a TOML file of seconds and errors of the hand that were measured on people; `intrabench calibrate`
-writes one. ``--effort FILE`` takes its ``[seconds]``, ``--hand FILE`` its ``[hand]``. All of it stands in the records
-of runs, so that results do not depend on the file.
+A `Calibration` is a TOML file of costs and errors of the hand: those that were measured on people, which `intrabench
+calibrate` writes, or the user's own. ``--effort FILE`` takes its tables of costs, ``--hand FILE`` its ``[hand]``. All
+of it stands in the records of runs, so that results do not depend on the file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.errors import IntraBenchError
-from intrabench.files.documents import read_toml
+from intrabench.files.documents import read_toml, written_toml
 from intrabench.specs.specs import written
 from intrabench.turns import Action
 
@@ -29,6 +30,9 @@ SECONDS = "seconds@1"
 
 TABLES = ("interactions@1", "dof@1", SECONDS)
 """The tables that every row carries, in the order of its columns."""
+
+FAMILIES = ("interactions", "dof", "seconds")
+"""What the tables count, which is also what a file calls its own tables."""
 
 COUNTED = ("control_point", "word")
 """What some actions have several of, ``per_word`` in tables and ``words`` in actions."""
@@ -105,10 +109,22 @@ def cost(actions: Iterable[Action], by: str | EffortTable) -> float:
     return total + sum(once.values())
 
 
-def effort_of_round(actions: Iterable[Action], seconds: EffortTable | None = None) -> Effort:
-    """Cost of the actions of one round according to all tables. seconds: another table of seconds than `SECONDS`."""
+def effort_of_round(actions: Iterable[Action], by: EffortTable | Calibration | None = None) -> Effort:
+    """Cost of the actions of one round according to all tables.
+
+    by: another table of seconds than `SECONDS`, or a calibration, which may also have other ones of the others.
+    """
     made = tuple(actions)
-    return Effort(*(float(cost(made, one)) for one in (*TABLES[:2], seconds or SECONDS)))
+    tables = by.tables if isinstance(by, Calibration) else (*TABLES[:2], by or SECONDS)
+    return Effort(*(float(cost(made, one)) for one in tables))
+
+
+def shipped_toml(name: str) -> str:
+    """A table that ships as a calibration file, to be edited."""
+    family = name.partition("@")[0]
+    head = [f"# {name}, for --effort FILE: change what you like, and say in `source` where it is from."]
+    head.append(f'# With base = "{name}" in the table, entries that stay the same can be left out.')
+    return "\n".join([*head, written_toml({family: table(name)})]).rstrip()
 
 
 HAND = ("jitter_mm", "miss_rate", "box_slack")
@@ -120,7 +136,7 @@ _LATER = {"text"}
 
 
 def kinds() -> list[str]:
-    """The kinds of actions that a table of seconds has."""
+    """The kinds of actions that tables have."""
     return [kind for kind, entry in shipped(SECONDS).costs.items() if isinstance(entry, dict)]
 
 
@@ -134,12 +150,17 @@ class Calibration:
     def of(cls, content: Mapping[str, Any], where: str = "the calibration") -> Calibration:
         """Check the content of a file; `where` names it in errors.
 
+        A table with a `base` becomes that table with its entries changed, so that the id is of what runs use.
+
         Raises:
-            IntraBenchError: it is not what it should be.
+            IntraBenchError: it is not what it should be; all that is wrong is said.
         """
-        _check(content, where)
+        found, wrong = _resolved(content)
+        if wrong := [*_name_problems(found), *wrong, *_problems(found)]:
+            first, *others = wrong
+            raise IntraBenchError("; also ".join([f"{where}{first}", *(one.lstrip(", ") for one in others)]))
         try:
-            return cls(json.dumps(dict(content), sort_keys=True, default=str, allow_nan=False))
+            return cls(json.dumps(found, sort_keys=True, default=str, allow_nan=False))
         except ValueError:
             raise IntraBenchError(f"{where} has a value that is not finite; give numbers") from None
 
@@ -151,7 +172,8 @@ class Calibration:
             IntraBenchError: there is no such file, or it is not what it should be.
         """
         try:
-            content = read_toml(path, {"name": str, "seconds": dict, "hand": dict, "recordings": dict})
+            types = {"name": str, "base": str, **dict.fromkeys((*FAMILIES, "hand", "recordings"), dict)}
+            content = read_toml(path, types)
         except FileNotFoundError:
             raise IntraBenchError(
                 f"there is no file {path}; give a calibration, which `intrabench calibrate` writes from recordings"
@@ -160,7 +182,7 @@ class Calibration:
 
     @cached_property
     def content(self) -> dict[str, Any]:
-        """The content of the file: `name`, `recordings`, `seconds` and `hand`."""
+        """The content of the file: `name`, `recordings`, the tables of costs that it has, and `hand`."""
         found: dict[str, Any] = json.loads(self.text)
         return found
 
@@ -170,9 +192,22 @@ class Calibration:
         return f"{self.content['name']}@{hashlib.sha256(self.text.encode()).hexdigest()[:8]}"
 
     @cached_property
+    def tables(self) -> tuple[EffortTable, ...]:
+        """All tables in the order of `TABLES`; those that the file does not have are the ones that ship."""
+        return tuple(
+            EffortTable(self.id, json.dumps(self.content[family])) if family in self.content else shipped(name)
+            for family, name in zip(FAMILIES, TABLES, strict=True)
+        )
+
+    @property
     def table(self) -> EffortTable:
-        """Its seconds, as an effort table."""
-        return EffortTable(self.id, json.dumps(self.content["seconds"]))
+        """Its table of seconds."""
+        return self.tables[-1]
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Where its own tables are from, by what they count."""
+        return {family: str(self.content[family]["source"]) for family in FAMILIES if family in self.content}
 
     @property
     def hand(self) -> str:
@@ -187,6 +222,17 @@ class Calibration:
         return ",".join(f"{name}={written(found[name])}" for name in HAND if found.get(name))
 
 
+def recorded_tables(records: Iterable[Mapping[str, Any]]) -> dict[str, Calibration]:
+    """The calibrations that records of runs hold, by id; what cannot be read is left out."""
+    found = dict[str, Calibration]()
+    for record in records:
+        with suppress(IntraBenchError):
+            if (content := record.get("effort")) is not None:
+                one = Calibration.of(content)
+                found[one.id] = one
+    return found
+
+
 def effort_option(text: str | Path) -> Calibration | None:
     """The value of ``--effort``: a calibration file; nothing for an empty text."""
     return Calibration.read(Path(text)) if str(text) else None
@@ -198,33 +244,73 @@ def hand_option(value: str | Path) -> str:
     return text if not text or ("=" in text and not Path(text).is_file()) else Calibration.read(Path(text)).hand
 
 
-def _check(content: Mapping[str, Any], where: str) -> None:
+def _resolved(content: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The content with all entries of tables that have a `base`, and what is wrong with the bases."""
+    found, wrong = dict(content), list[str]()
+    bases = {found["base"].partition("@")[0]: found.pop("base")} if isinstance(found.get("base"), str) else {}
+    if bases.keys() - set(FAMILIES):
+        wrong.append(f" has base = {next(iter(bases.values()))!r:.40}; give one of {', '.join(TABLES)}")
+    for family, ours in zip(FAMILIES, TABLES, strict=True):
+        entries = found.get(family, {} if family in bases else None)
+        if not isinstance(entries, Mapping) or (base := entries.get("base", bases.get(family))) is None:
+            continue
+        if base != ours:
+            wrong.append(f", [{family}] has base = {base!r:.40}; give {ours!r}")
+        given = {name: entry for name, entry in entries.items() if name != "base"}
+        changed = ", ".join(name for name in given if name != "source")
+        source = f"{ours}{f', but for {changed}' if changed else ''}"
+        found[family] = {**table(ours), "source": source, **given}
+    return found, wrong
+
+
+def _name_problems(content: Mapping[str, Any]) -> Iterator[str]:
     name = content.get("name")
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_.-]{1,60}", name):
-        raise IntraBenchError(f"{where} has the name {name!r:.80}; give letters, digits, _, - and . only")
-    seconds = content.get("seconds")
-    if not isinstance(seconds, Mapping) or not isinstance(seconds.get("source"), str):
-        raise IntraBenchError(f"{where} has no [seconds] with a source; write one as in intrabench/effort.toml")
-    for kind in (kind for kind in kinds() if kind in seconds or kind not in _LATER):
-        _check_costs(seconds.get(kind), f"{where}, [seconds] {kind}")
-    if unknown := seconds.keys() - {"source", *kinds()}:
-        raise IntraBenchError(f"{where}, [seconds] has {min(unknown)!r}; give {', '.join(kinds())}")
-    hand = content.get("hand", {})
+        yield f" has the name {name!r:.80}; give letters, digits, _, - and . only"
+
+
+def _problems(content: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the tables of a file, each as the end of a sentence that begins with its name."""
+    own = [family for family in FAMILIES if family in content]
+    for family in own or ["seconds"]:
+        entries = content.get(family)
+        if not isinstance(entries, Mapping) or not isinstance(entries.get("source"), str):
+            yield f" has no [{family}] with a source; write one as `intrabench info {family}@1 --toml` prints"
+        if isinstance(entries, Mapping):
+            yield from _table_problems(family, entries)
+    if loose := [name for name in content if name in kinds()]:
+        yield f" has {', '.join(loose)} in no table; put them under one of [{'], ['.join(FAMILIES)}]"
+    yield from _hand_problems(content.get("hand", {}))
+
+
+def _table_problems(family: str, entries: Mapping[str, Any]) -> Iterator[str]:
+    unit = "in seconds" if family == "seconds" else "a number"
+    wanted = [kind for kind in kinds() if kind in entries or kind not in _LATER]
+    lacking = [kind for kind in wanted if not isinstance(entries.get(kind), Mapping) or "each" not in entries[kind]]
+    if lacking:
+        are, have = ("is", "has") if len(lacking) == 1 else ("are", "have")
+        also = "" if len(lacking) == 1 else f', or base = "{family}@1" for what stays'
+        yield (
+            f", [{family}] {', '.join(lacking)} {are} missing or {have} no `each`; give {{ each = ... }}, {unit}{also}"
+        )
+    for kind in wanted:
+        for name in _COSTS if kind not in lacking else ():
+            if not _is_number(entries[kind].get(name, 0)):
+                expected = "seconds, 0 or more" if family == "seconds" else "0 or more"
+                yield f", [{family}] {kind} has {name} = {entries[kind][name]!r:.40}; give {expected}"
+    if unknown := sorted(entries.keys() - {"source", *kinds()}):
+        yield f", [{family}] has {', '.join(map(repr, unknown))}; give {', '.join(kinds())}"
+
+
+def _hand_problems(hand: Any) -> Iterator[str]:
     if not isinstance(hand, Mapping) or hand.keys() - set(HAND):
-        raise IntraBenchError(f"{where}, [hand] must have {', '.join(HAND)} and nothing else; correct it")
+        yield f", [hand] must have {', '.join(HAND)} and nothing else; correct it"
+        return
     for parameter, entry in hand.items():
         most = 1.0 if parameter == "miss_rate" else math.inf
         if not isinstance(entry, Mapping) or not _is_number(entry.get("value"), most):
             expected = "from 0 to 1" if most == 1 else "of 0 or more"
-            raise IntraBenchError(f"{where}, [hand] {parameter} needs {{ value = ... }}, a number {expected}")
-
-
-def _check_costs(entry: Any, where: str) -> None:
-    if not isinstance(entry, Mapping) or "each" not in entry:
-        raise IntraBenchError(f"{where} is missing or has no `each`; give {{ each = ... }}, in seconds")
-    for name in _COSTS:
-        if not _is_number(entry.get(name, 0)):
-            raise IntraBenchError(f"{where} has {name} = {entry[name]!r:.40}; give seconds, 0 or more")
+            yield f", [hand] {parameter} needs {{ value = ... }}, a number {expected}"
 
 
 def _is_number(value: Any, most: float = math.inf) -> bool:

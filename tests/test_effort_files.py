@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.effort import SECONDS, Calibration, cost, effort_of_round, effort_option, hand_option, kinds, table
+from intrabench.effort import (
+    SECONDS,
+    Calibration,
+    cost,
+    effort_of_round,
+    effort_option,
+    hand_option,
+    kinds,
+    recorded_tables,
+    table,
+)
 from intrabench.errors import IntraBenchError
 from intrabench.turns import Click, DrawBox2D, DrawLasso, DrawScribble, TypeText
 from tests.wording import without_reasons
@@ -115,3 +125,68 @@ def test_what_is_wrong_is_said(old: str, new: str, wording: SnapshotAssertion) -
 def test_a_file_that_is_not_there_is_named(read: Any) -> None:
     with pytest.raises(IntraBenchError, match=r"there is no file nowhere\.toml; give a calibration"):
         read("nowhere.toml")
+
+
+BASED = """
+[seconds]
+base = "seconds@1"
+click = { each = 3 }
+"""
+
+
+def test_a_file_may_change_single_entries_of_a_table_that_ships() -> None:
+    found = Calibration.read(written(BASED))
+    assert cost([Click(), Click(), DrawBox2D()], found.table) == 2 * 3 + 7
+    assert found.content["seconds"] == {
+        **table(SECONDS),
+        "source": "seconds@1, but for click",
+        "click": {"each": 3},
+    }
+    above = Calibration.read(written('base = "seconds@1"\n[seconds]\nclick = { each = 3 }\n'))
+    assert (
+        above.id == found.id == Calibration.of(found.content).id
+    )  # the id is of all entries, not of how they are said
+    assert found.id.startswith("mine@")
+    assert Calibration.read(written(BASED.replace("3", "4"))).id != found.id
+    assert Calibration.read(written('base = "seconds@1"\n')).content["seconds"] == {
+        **table(SECONDS),
+        "source": "seconds@1",
+    }
+
+
+def test_interactions_may_be_weighted_too() -> None:
+    text = '[interactions]\nbase = "interactions@1"\nsource = "ours"\nlasso = { each = 2 }\n'
+    found = Calibration.read(written(text))
+    assert found.sources == {"interactions": "ours"}
+    effort = effort_of_round([Click(), DrawLasso(control_points=4)], found)
+    usual = effort_of_round([Click(), DrawLasso(control_points=4)])
+    assert (effort.interactions, usual.interactions) == (3, 4)
+    assert (effort.dof, effort.seconds) == (usual.dof, usual.seconds)
+    both = Calibration.read(written(BASED + text))
+    assert effort_of_round([Click()], both).seconds == 3
+    assert len({found.id, both.id, Calibration.read(written(BASED)).id}) == 3
+
+
+def test_all_that_is_wrong_is_said_at_once(wording: SnapshotAssertion) -> None:
+    text = """
+        name = "a b"
+        box3d = { each = 1 }
+        [seconds]
+        click = { each = -3 }
+        wink = { each = 1 }
+        [interactions]
+        base = "seconds@1"
+        [hand]
+        jitter = 1
+    """
+    with pytest.raises(IntraBenchError) as caught:
+        Calibration.read(written(text))
+    assert caught == wording
+    with pytest.raises(IntraBenchError) as caught:
+        Calibration.read(written('base = "minutes@1"\n'))
+    assert caught == wording
+
+
+def test_records_of_runs_hold_the_tables() -> None:
+    one = Calibration.read(written(BASED))
+    assert recorded_tables([{}, {"effort": one.content}, {"effort": {"name": "x"}}]) == {one.id: one}

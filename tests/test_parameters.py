@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.cli.describe import parameters_of
+from intrabench.cli.parameters import parameters_of
 from intrabench.errors import IntraBenchError
 from intrabench.models.random_walker import RandomWalker
 from intrabench.protocols import PROTOCOLS, stopping

@@ -6,10 +6,12 @@ import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, asdict, fields
+from dataclasses import asdict, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
+from intrabench.cli.parameters import parameters_of, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
@@ -18,7 +20,6 @@ from intrabench.registry import registry
 from intrabench.registry.contract import Room
 from intrabench.specs import specs
 from intrabench.specs.specs import nearest
-from intrabench.specs.values import expected
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
@@ -29,12 +30,14 @@ def describe(name: str) -> str:
     bare, _, parameters = name.partition(":")
     if bare in PROTOCOLS:
         return _protocol(PROTOCOLS[bare])
+    if bare in NUMBERS:
+        return describe_number(bare, parameters)
     found = registry.named(bare)
     if not found:
         if (spec := registry.full_spec(name)) != name:
             why = "" if "://" in name else ", as in the IntRaBench paper"
             return f"{name} is {spec}{why}\n\n{describe(spec)}"
-        names = [*PROTOCOLS, *(other for room in registry.ROOMS for other in registry.entries(room))]
+        names = [*PROTOCOLS, *NUMBERS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
             f"there is nothing named {bare!r}{nearest(bare, names)}; see for example `intrabench list models`"
             f"{registry.left_out(*registry.ROOMS)}"
@@ -52,6 +55,8 @@ def described(name: str) -> str:
         return json.dumps(about(registry.make("models", name)), indent=1)
     if bare in PROTOCOLS:
         return json.dumps(_protocol_facts(PROTOCOLS[bare]), indent=1)
+    if bare in NUMBERS:
+        return json.dumps(number_facts(bare, parameters), indent=1)
     if not found:
         describe(name)  # raises
     facts = [_entry_facts(room, entry, parameters) for room, entry in found]
@@ -61,7 +66,7 @@ def described(name: str) -> str:
 def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str, Any]:
     """What `_describe` tells, for programs."""
     cls = entry.load()
-    taken = {name: {"takes": takes, "default": default} for name, (takes, default) in _parameters(cls).items()}
+    taken = taken_by(cls)
     facts: dict[str, Any] = {"name": entry.name, "kind": entry.kind or registry.ROOMS[room], "origin": entry.origin}
     facts |= {"summary": entry.summary, "description": inspect.cleandoc(cls.__doc__ or "")}
     facts |= {"version": getattr(cls, "version", None), "parameters": taken}
@@ -147,22 +152,6 @@ def _rows(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def parameters_of(cls: type[Any]) -> list[str]:
-    """The parameters of a class: name, what it takes in words, and its default."""
-    return [f"{name}: {takes}; {default}" for name, (takes, default) in _parameters(cls).items()]
-
-
-def _parameters(cls: type[Any]) -> dict[str, tuple[str, str]]:
-    """By the name of each parameter what it takes and its default, in words; a network's missing steps are left out."""
-    types, words = specs.types_of(cls), specs.default_words(cls)
-    lacks = getattr(cls, "lacks", ()) if words else ()
-    return {
-        one.name: (expected(types[one.name]), f"default {words[one.name]}" if one.name in words else _default(one))
-        for one in fields(cls)
-        if one.name not in lacks
-    }
-
-
 def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
@@ -198,21 +187,14 @@ def _model(model: Any) -> list[str]:
     lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
     lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
     lines += [f"note: {warning}"] if model.extra and (warning := caution(model.extra)) else []
-    return lines + (_weights(model.weights) if model.weights else [])
+    return lines + _weights(model)
 
 
-def _default(parameter: Field[Any]) -> str:
-    """The value of a parameter that is not given, as specs write it."""
-    if parameter.default is not MISSING:
-        return f"default {specs.written(parameter.default) or 'empty'}"
-    return "has to be given" if parameter.default_factory is MISSING else "has a default"
-
-
-def _weights(name: str) -> list[str]:
+def _weights(model: Any) -> list[str]:
     from intrabench.models.weights import registry as weights
 
-    lines = [f"weights {key}: {_flat(value)}" for key, value in asdict(weights.get(name)).items() if value]
-    return [*lines, f"weights {weights.pin(name)}"]
+    lines = [f"weights {key}: {_flat(value)}" for key, value in (weights.facts(model) or {}).items() if value]
+    return [*lines, f"weights {weights.pin(model.weights)}"] if model.weights else lines
 
 
 def _flat(value: Any) -> str:

@@ -127,12 +127,17 @@ def list_(
 def info(
     name: Annotated[str, typer.Argument(help="A name or spec.", autocompletion=options.anything)],
     json: Json = False,
+    toml: Annotated[bool, flag("--toml", help="Print a table of effort as a file for --effort.")] = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Describe a model, prompter, data set, metric or protocol and its parameters."""
+    """Describe a model, prompter, data set, metric, protocol or table of effort, and its parameters."""
     from intrabench.cli.describe import describe, described
+    from intrabench.cli.describe_numbers import toml as as_toml
 
     add_plugins(plugin)
+    if toml:
+        echo(*as_toml(name).split("\n"))
+        return
     echo(*(described(name) if json else describe(name)).split("\n"))
 
 

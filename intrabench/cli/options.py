@@ -42,8 +42,10 @@ def published(beginning: str) -> list[tuple[str, str]]:
 def anything(incomplete: str) -> list[tuple[str, str]]:
     """Completes every name that `intrabench info` describes."""
     from intrabench.registry.contract import BASES
+    from intrabench.registry.summaries import MACHINE_TIME, SUMMARIES
 
-    return [*_protocols(incomplete), *(found for room in BASES for found in completes(room)(incomplete))]
+    numbers = [one for one in {**SUMMARIES, **MACHINE_TIME}.items() if one[0].startswith(incomplete)]
+    return [*_protocols(incomplete), *numbers, *(found for room in BASES for found in completes(room)(incomplete))]
 
 
 def lists(incomplete: str) -> list[str]:

@@ -66,6 +66,7 @@ def interruptible(reporter: Reporter, what: str) -> Iterator[None]:
 def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
     """Name, kind, summary and origin of all that a room has, or of the protocols."""
     from intrabench.registry import registry
+    from intrabench.registry.summaries import MACHINE_TIME, SUMMARIES, SUMMARY
     from intrabench.specs.specs import nearest
 
     add_plugins(plugins)
@@ -88,8 +89,13 @@ def listing(what: str, plugins: list[Path]) -> list[dict[str, str]]:
         for entry in registry.entries(what).values()
     ]
     presets = published("") if what == "models" else []
-    return listed + [
+    listed += [
         {"name": name, "kind": "preset", "summary": summary, "origin": "intrabench"} for name, summary in presets
+    ]
+    summaries = {**SUMMARIES, **MACHINE_TIME} if what == "metrics" else {}
+    return listed + [
+        {"name": name, "kind": SUMMARY, "summary": summary, "origin": "intrabench"}
+        for name, summary in summaries.items()
     ]
 
 
@@ -125,8 +131,12 @@ def show_names(rows: Sequence[Mapping[str, str]], json: bool) -> None:
         )
 
 
-_KINDS = ("", "refinement", "modifier", "metric of superpixels", "preset")
-_USE = {"refinement": ", as PROMPTER+REFINEMENT or --refine", "modifier": ", as PROMPTER+MODIFIER"}
+_KINDS = ("", "refinement", "modifier", "metric of superpixels", "summary of sessions", "preset")
+_USE = {
+    "refinement": ", as PROMPTER+REFINEMENT or --refine",
+    "modifier": ", as PROMPTER+MODIFIER",
+    "summary of sessions": ", a number of all rounds, for --metric of tables",
+}
 """In which order the kinds of a room are listed, and how they are written."""
 
 
@@ -140,7 +150,8 @@ def _place(row: Mapping[str, str]) -> tuple[int, str]:
 
 def _heading(row: Mapping[str, str]) -> str:
     one, of, what = row["kind"].replace("dataset", "data set").partition(" of ")
-    kind = f"{one}s{of}{what}".capitalize()
+    many = f"{one[:-1]}ies" if one.endswith("y") else f"{one}s"
+    kind = f"{many}{of}{what}".capitalize()
     return f"{kind}{_USE.get(row['kind'], '')}:" if row["origin"] == "intrabench" else f"{_folder(row['origin'])}:"
 
 

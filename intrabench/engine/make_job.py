@@ -114,7 +114,7 @@ def _without_runners(
     registry.add_plugins(options.plugin)
     preset = jointly(stopping(protocol(options.protocol), options.stop), options.joint)
     if options.effort is not None:
-        preset = replace(preset, effort=options.effort.table)
+        preset = replace(preset, effort=options.effort)
     prompters, rows = _prompters(options, preset)
     refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)
     rounds = preset.rounds if options.rounds is None else options.rounds

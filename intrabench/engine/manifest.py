@@ -26,6 +26,7 @@ from intrabench.identity.versions import version_of
 from intrabench.models.weights import registry as weights
 from intrabench.results.causes import by_cause
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
+from intrabench.results.weights import how
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
@@ -68,7 +69,7 @@ class Manifest:
             "versions": versions(),
             "hardware": hardware(),
             "hardware_hash": _hash(hardware()),
-            "weights": [_weights(one, one.model.weights) for one in self._job.runners if one.model.weights],
+            "weights": [_weights(one) for one in self._job.runners if one.model.weights or one.model.weights_file],
         }
 
     def _command(self) -> str:
@@ -151,16 +152,20 @@ def _now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def _weights(runner: ModelRunner, id: str) -> dict[str, str]:
+def _weights(runner: ModelRunner) -> dict[str, str]:
     """The identity and source of a model's weights."""
-    entry, runtime = weights.get(id), runner.model.runtime
-    if runtime.random:
+    id, runtime = runner.model.weights, runner.model.runtime
+    if id is None:
+        source = "a parameter of the model"
+    elif runtime.random:
         source = "random, untrained"
     elif runtime.weights is not None:
         source = "--weights"
     else:
+        entry = weights.get(id)
         path = weights.find(entry.id)
         fetched = noted(path) if path else None
         source = fetched.source if fetched else next(iter(entry.sources), "by hand")
-    about = {"model": runner.model.short_spec, "weights": runner.weights, "id": entry.id}
+    kept = {"weights": runner.weights, "weights_sha256": runner.weights_sha256}
+    about = {"model": runner.model.short_spec, "weights": how(kept), **({"id": id} if id else {})}
     return {**about, "sha256": runner.weights_sha256, "source": source}

@@ -46,6 +46,21 @@ def read_toml(path: Path, types: Mapping[str, Any]) -> dict[str, Any]:
     return check_table(path, _parsed(path, "TOML", _loads_toml), types)
 
 
+def written_toml(content: Mapping[str, Any]) -> str:
+    """TOML of names and values, and of tables whose entries stand on a line each."""
+    lines = [f"{name} = {_toml_value(value)}" for name, value in content.items() if not isinstance(value, dict)]
+    for name, entries in content.items():
+        if isinstance(entries, dict):
+            lines += ["", f"[{name}]", *(f"{key} = {_toml_value(value)}" for key, value in entries.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{name} = {_toml_value(one)}' for name, one in value.items())} }}"
+    return json.dumps(value, ensure_ascii=False)  # of texts, numbers and lists the same as in TOML
+
+
 def write_json(path: Path, content: Mapping[str, Any], private: bool = False) -> None:
     """Write a table whole or not at all; private: only its owner may read it, from the first byte on.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from intrabench.errors import IntraBenchError, foreign, in_words
@@ -42,7 +42,7 @@ def about(model: Model) -> dict[str, Any]:
         "devices": list(model.devices),
         "dtypes": list(model.dtypes),
         "needs": f"intrabench[{model.extra}]" if model.extra else None,
-        "weights": asdict(weights.get(model.weights)) if model.weights else None,
+        "weights": weights.facts(model),
         "parameters": parameters(model),
         "units": UNITS,
         "problem": None,

@@ -26,7 +26,7 @@ from intrabench.specs.specs import arguments_of, build, nearest, parse, switch
 from intrabench.specs.values import INFINITE
 
 if TYPE_CHECKING:
-    from intrabench.effort import Effort, EffortTable
+    from intrabench.effort import Calibration, Effort
     from intrabench.turns import Action
 
 
@@ -74,7 +74,7 @@ class Protocol:
     of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
     summary or a metric of the last round, and the first of them leads; `aggregation` says how they are averaged, and
     `averages` by the name that ``--aggregation`` has for it. fixed_rounds: numbers of fewer rounds mean nothing.
-    effort: the table of seconds, None for that which ships.
+    effort: tables of costs of the user, None for those that ship.
     """
 
     id: str
@@ -93,7 +93,7 @@ class Protocol:
     numbers: tuple[tuple[str, str], ...] = ()
     averages: str = "protocol"
     fixed_rounds: bool = False
-    effort: EffortTable | None = None
+    effort: Calibration | None = None
 
     def cost(self, actions: Iterable[Action]) -> Effort:
         """The effort of the actions of one round."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from intrabench.errors import IntraBenchError
+from intrabench.registry.summaries import MACHINE_TIME, SUMMARIES
 from intrabench.specs.specs import nearest
 from intrabench.specs.values import is_a
 
@@ -45,11 +46,8 @@ FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", 
 """Bases that are frozen dataclasses; Python lets no class that is not frozen inherit from them."""
 
 TAKEN = {
-    "a summary of sessions": (
-        *("auc", "cvpr25_auc", "cvpr25_final", "autopet5_auc", "rclicks_auc", "davis_auc", "davis_at"),
-        *("noc", "nof", "regressions"),
-    ),
-    "machine time": ("seconds", "machine_s"),
+    "a summary of sessions": tuple(SUMMARIES),
+    "machine time": (*MACHINE_TIME, "machine_s"),
     "a column of tables": ("value", "failed", "not_applicable"),
     "the column of a built-in metric": ("nsd_2mm", "hd95_mm"),
 }

@@ -9,6 +9,7 @@ import polars as pl
 from intrabench.results.fast_queries import different
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS
+from intrabench.results.weights import HOW
 from intrabench.specs.specs import split
 
 VERSIONS = {"model": "model_version", "prompter": "prompter_version", "dataset": "dataset_version"}
@@ -29,9 +30,10 @@ def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, l
 
     The newest version of a model, prompter or data set is that of its newest row; all specs of one class share its
     version. by: the columns that define lines; versions among them are separate lines and are all kept. A session with
-    a score of an older version of a metric keeps its other scores.
+    a score of an older version of a metric keeps its other scores. The column `weights` says of all rows what weights
+    they have.
     """
-    kept, notes = _newest_metrics(rows)
+    kept, notes = _newest_metrics(rows.with_columns(HOW))
     for name, version in VERSIONS.items():
         older = _older(rows, name, version)
         if version in by or older.is_empty():

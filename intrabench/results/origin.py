@@ -1,8 +1,8 @@
-"""Find the data sets and the weights from which rows were computed."""
+"""Find the data sets from which rows were computed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,6 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.trusted_folders import is_given
 from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError
-from intrabench.models.weights import registry as weights
-from intrabench.models.weights.registry import Weights
 from intrabench.registry import reach, registry
 from intrabench.results.runs import at_home, read_record
 
@@ -76,19 +74,6 @@ def datasets_of(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
         except IntraBenchError as error:
             found[row["dataset"]] = str(error)
     return found
-
-
-def weights_of(model: str, records: Iterable[Mapping[str, Any]]) -> Weights | None:
-    """The registered weights of a model; None if it has none.
-
-    records: of the runs, which name the weights of each model; a model that they lack names its own.
-
-    Raises:
-        IntraBenchError: this installation does not know the model or its weights.
-    """
-    ids = {str(one.get("model")): one.get("id") for record in records for one in record.get("weights", ())}
-    id = ids.get(model) or reach.make("models", model, "the rows").weights
-    return None if id is None else weights.get(str(id))
 
 
 def _datasets(results: Path, run_id: str) -> list[str]:

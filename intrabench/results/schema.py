@@ -65,10 +65,11 @@ SCHEMA: dict[str, Any] = {
 """Columns that all rows have; each other metric has one more, of floats, named by the ids in `metrics`.
 
 `contract` is the version of the meaning of rows; `weights` is the kind of the model's weights (registered, random, or a
-file of the user's); `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer.
-`effort` names the table of `seconds_human`. `joint` is what the targets of a joint session have in common, under
-`joint_rules`; null for targets on their own. `patient` changes no answer, so it may be corrected later: the newest row
-of a case decides for all its rows, also for those without one.
+file of the user's; empty without any, and for a file that a parameter names, see `intrabench.results.weights`);
+`written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer. `effort` names the table of
+`seconds_human`, and if it does not ship those of all costs. `joint` is what the targets of a joint session have in
+common, under `joint_rules`; null for targets on their own. `patient` changes no answer, so it may be corrected later:
+the newest row of a case decides for all its rows, also for those without one.
 """
 
 TURNS: dict[str, Any] = {

@@ -193,7 +193,11 @@ class ClicksArea(Measure):
 
 @dataclass(frozen=True)
 class DavisArea(Measure):
-    """`davis_curves.davis_auc`; seconds: per object."""
+    """The mean score over the seconds of the model, 0 to 1: the AUC of DAVIS Interactive with its J&F.
+
+    seconds: the end of the axis for each object of an average case. step: an answer counts from when it is there, else
+    on the line to it (`intrabench.statistics.davis_curves.davis_auc`).
+    """
 
     metric: str = "j_and_f"
     seconds: float = 240
@@ -210,7 +214,7 @@ class DavisArea(Measure):
 
 @dataclass(frozen=True)
 class DavisAt(Measure):
-    """`davis_curves.davis_at`."""
+    """The score `after` so many seconds of the model, on the axis of `davis_auc`; in DAVIS Interactive 60 s."""
 
     metric: str = "j_and_f"
     after: float = 60
@@ -293,7 +297,10 @@ class Failures(Clicks):
 
 @dataclass(frozen=True)
 class Regressions(Measure):
-    """`drops` of more than a margin; sessions without corrections are left out."""
+    """The share of a session's corrections that made the score worse by more than a margin.
+
+    Sessions without corrections are left out.
+    """
 
     best: ClassVar[Best] = "low"
     metric: str = "dice"

@@ -28,7 +28,7 @@ LINES = [
     ("table --per-r", ["--per-round"]),
     ("table --metric lesion", ["lesion_f1"]),
     ("info box_vol", ["box_volume"]),
-    ("info rclicks", ["rclicks@1", "rclicks-users@1", "rclicks"]),
+    ("info rclicks", ["rclicks@1", "rclicks-users@1", "rclicks_auc", "rclicks"]),
     ("list me", ["metrics"]),
     ("data get spine_", ["spine_ct", "spine_mr"]),
     ("weights get sam_vit_", ["sam_vit_b", "sam_vit_l", "sam_vit_h"]),

@@ -22,6 +22,7 @@ from intrabench.reporting.page.texts import definitions
 from intrabench.reporting.table import Layout, effort_table, round_table
 from intrabench.results.merge import merge
 from intrabench.results.parts import read_rows
+from intrabench.results.runs import read_records
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.evaluation import lines_of
 from intrabench.statistics.scores import FailurePolicy
@@ -51,6 +52,24 @@ def test_the_rows_have_its_seconds_and_its_name() -> None:
     same = ["dice", "interactions", "dof", "prompts_hash"]
     assert mine.select(same).equals(usual.select(same))
     assert mine["session"][0] != usual["session"][0]
+
+
+def test_weights_of_interactions_are_those_of_the_file_in_rows_and_texts() -> None:
+    text = '[interactions]\nbase = "interactions@1"\nsource = "a panel"\nclick = { each = 2 }\n'
+    usual, mine = run(), run(effort=written(text))
+    assert usual["interactions"].to_list() == [3, 4]
+    assert mine["interactions"].to_list() == [6, 8]
+    assert mine.select("dof", "seconds_human").equals(usual.select("dof", "seconds_human"))
+    assert run(stop="interactions=7", rounds=1, effort="mine.toml")["interactions"].to_list() == [6]
+    (name,) = mine["effort"].unique()
+    assert [one.found for one in verify(OUT)] == ["equal"] * 3
+    own = read_rows(OUT).filter(effort=name)
+    told = dict(definitions(own, AGGREGATIONS["protocol"], FailurePolicy(), read_records(OUT)))
+    assert told[name] == "Costs from a file, which the records of its runs hold (interactions: a panel)."
+    assert own.height == 3
+    paragraph = intrabench.methods(OUT).paragraphs["Effort and time"]
+    assert f"they are counted by the table `{name}`" in paragraph
+    assert f"the source of `{name}`: as in seconds@1" in paragraph
 
 
 def test_a_key_has_the_table_only_if_there_is_one() -> None:

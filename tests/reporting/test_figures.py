@@ -13,8 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.figures import (
-    _curves,
     _add_note,
+    _curves,
     _sizes,
     rank_figure,
     style,

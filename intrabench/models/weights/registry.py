@@ -7,7 +7,7 @@ import json
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -227,6 +227,17 @@ def kind(model: Model, sha256: str) -> str:
         return RANDOM
     by_hand = model.runtime.weights is not None and not is_registered(model.weights, sha256)
     return BY_HAND if by_hand else REGISTERED
+
+
+def facts(model: Model) -> dict[str, Any] | None:
+    """What is known of a model's weights: their entry, or the file that a parameter names; None without weights."""
+    if model.weights is not None:
+        return asdict(get(model.weights))
+    path = model.weights_file
+    if path is None:
+        return None
+    sha256 = sha256_of_path(path) if path.exists() else ""
+    return {"file": str(path), "sha256": sha256, "licence": "not known", "training_data": "not known"}
 
 
 def is_registered(id: str, sha256: str) -> bool:

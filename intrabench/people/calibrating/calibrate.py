@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import polars as pl
 from intrabench.effort import HAND, SECONDS, Calibration, table
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import atomically, writing
+from intrabench.files.documents import written_toml
 from intrabench.people.annotating.log import read_actions
 from intrabench.people.calibrating.fits import LEAST, Estimate, Seconds, fit_hand, fit_seconds, hits, overhead
 from intrabench.people.places import SMALLEST
@@ -172,18 +172,8 @@ def _short(value: float) -> float:
 
 
 def _toml(content: Mapping[str, Any]) -> str:
-    """The content of a calibration: names and values, and tables whose entries stand on a line each."""
-    lines = [
+    """The content of a calibration as a file."""
+    head = (
         "# Written by `intrabench calibrate`. Its name and a hash of its content stand in the rows of runs that use it."
-    ]
-    lines += [f"{name} = {_value(value)}" for name, value in content.items() if not isinstance(value, dict)]
-    for name, entries in content.items():
-        if isinstance(entries, dict):
-            lines += ["", f"[{name}]", *(f"{key} = {_value(value)}" for key, value in entries.items())]
-    return "\n".join(lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{name} = {_value(one)}' for name, one in value.items())} }}"
-    return json.dumps(value, ensure_ascii=False)  # of texts, numbers and lists the same as in TOML
+    )
+    return f"{head}\n{written_toml(content)}"

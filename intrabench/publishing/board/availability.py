@@ -10,7 +10,9 @@ from intrabench.datasets.perturb.perturbed import parted
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import HASHED
 from intrabench.models.weights import registry as weights
+from intrabench.models.weights.registry import BY_HAND, REGISTERED
 from intrabench.registry import reach, registry
+from intrabench.results.weights import weights_of
 from intrabench.specs import specs
 
 
@@ -19,8 +21,9 @@ def marks(line: Mapping[str, Any]) -> Iterator[str]:
     for what in ("model", "prompter"):
         if HASHED.search(line[f"{what}_version"] or ""):
             yield f"own {what}: its code is not part of IntraBench"
-    if line["weights"] == weights.BY_HAND:
-        yield f"own weights: a file with sha256 {line['weights_sha256'][:12]}"
+    found = weights_of(line)
+    if found.source == BY_HAND:
+        yield f"own weights: a file with sha256 {found.sha256[:12]}"
     if not is_published(line["dataset"], line["dataset_version"]):
         yield "own data: not a data set of IntraBench"
 
@@ -39,16 +42,14 @@ def trained_on(line: Mapping[str, Any]) -> str:
     The row says what was known when it was computed. Registered weights are looked up again: knowledge only grows.
     """
     answer = str(line["seen_in_training"] or "unknown")
-    if (
-        answer == "yes"
-        or line["weights"] != weights.REGISTERED
-        or not is_published(line["dataset"], line["dataset_version"])
-    ):
+    if answer == "yes" or line["weights"] != REGISTERED or not is_published(line["dataset"], line["dataset_version"]):
         return answer
     with suppress(IntraBenchError):
         if reach.ships(line["model"]):
             card = reach.make("datasets", line["dataset"], "the row").card
             model = reach.make("models", line["model"], "the row")
+            if weights_of(line).entry is None:  # the row is of another file than this version knows
+                return answer
             found = weights.seen(model, card.part_of, card.modality.startswith("natural"))
             return "yes" if found == "yes" else answer
     return answer

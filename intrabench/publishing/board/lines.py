@@ -22,6 +22,7 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.publishing.board.digests import ANSWERED
 from intrabench.results.current import MODEL, PROTOCOL
 from intrabench.results.fast_queries import only
+from intrabench.results.weights import how
 from intrabench.statistics.aggregate import AGGREGATIONS, USUAL, Aggregation, aggregate
 from intrabench.statistics.measures import best, measured
 from intrabench.statistics.scores import last_round
@@ -119,7 +120,7 @@ def _table_lines(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
             continue
         scored = measured(part, column.spec)
         for line in counts(scored, keys).iter_rows(named=True):
-            found.setdefault(tuple(line[name] for name in keys), {**line, "means": {}})
+            found.setdefault(tuple(line[name] for name in keys), {**line, "weights": how(line), "means": {}})
         for line in aggregate(scored, keys, column.how).iter_rows(named=True):
             found[tuple(line[name] for name in keys)]["means"][column.id] = _plain(line["value"])
     yield from (found[key] for key in sorted(found, key=str))

@@ -18,6 +18,7 @@ from intrabench.publishing.board.files import LEDGER, Statement, look, read_stat
 from intrabench.publishing.board.lines import LINE, TABLE, line_words, refusals, stated_lines
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import read_record
+from intrabench.results.weights import how
 
 MOST = 20
 """Sentences of one kind; more are counted."""
@@ -103,7 +104,7 @@ def _means(rows: pl.DataFrame, statement: Statement) -> Iterator[str]:
 
 
 def _key(line: Any) -> tuple[Any, ...]:
-    return tuple(str(line.get(name)) for name in (*TABLE, *LINE))
+    return tuple(str(how(line) if name == "weights" else line.get(name)) for name in (*TABLE, *LINE))
 
 
 def _numbers(line: dict[str, Any]) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class _Log:
         self.uuid = UUID(bytes=digest[:16], version=4)  # the same results have the same file
 
     def _model_id(self) -> str:
-        entry = self.evidence.weights.get(self.key["model"])
+        entry = self.evidence.weights_of(self.key).entry
         sources = (self.key["model"], *(entry.sources if entry else ()))
         at_hub = next((hit[1] for source in sources if (hit := _HUB.match(source))), None)
         return at_hub or f"{COLLECTION}/{slug(self.label)}"
@@ -133,7 +133,8 @@ class _Log:
         }
 
     def _model(self) -> dict[str, Any]:
-        entry = self.evidence.weights.get(self.key["model"])
+        weights = self.evidence.weights_of(self.key)
+        entry = weights.entry
         is_open = bool(entry and entry.sources)
         elsewhere = "url=" in self.key["model"]  # a server may be anybody's
         return {
@@ -145,7 +146,7 @@ class _Log:
                 spec=self.key["model"],
                 version=", ".join(sorted(self.found.rows["model_version"].unique().drop_nulls())),
                 dtype=self.key["dtype"],
-                weights=self.key["weights"] or "none",
+                weights=weights.source,
                 weights_sha256=self.key["weights_sha256"],
                 licence=entry.licence if entry else "",
                 citation=entry.citation if entry else "",

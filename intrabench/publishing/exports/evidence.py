@@ -14,12 +14,12 @@ import polars as pl
 
 from intrabench.datasets.base import Dataset, DatasetCard
 from intrabench.errors import IntraBenchError, several
-from intrabench.models.weights.registry import REGISTERED, Weights
 from intrabench.registry.canonical import Column, meant
-from intrabench.results.current import counting
-from intrabench.results.origin import datasets_of, weights_of
+from intrabench.results.current import MODEL, counting
+from intrabench.results.origin import datasets_of
 from intrabench.results.private import Private
 from intrabench.results.runs import read_records
+from intrabench.results.weights import RowWeights, weights_of
 from intrabench.statistics.soundness import some_rows
 
 NOT_STATED = "not stated"
@@ -31,15 +31,19 @@ class Evidence:
     """A results folder as it may be shared.
 
     rows: those that count in tables; raters and patients have numbers. left_out: a sentence for each kind of sessions
-    that do not count, and for each data set whose card cannot be had. datasets, weights: by the names in the rows, as
-    far as they are known. records: of the runs.
+    that do not count, and for each data set whose card cannot be had. datasets: by the names in the rows, as far as
+    they are known. weights: by the model, `weights` and hash of rows. records: of the runs.
     """
 
     rows: pl.DataFrame
     left_out: Sequence[str]
     datasets: Mapping[str, Dataset]
-    weights: Mapping[str, Weights]
+    weights: Mapping[tuple[str, ...], RowWeights]
     records: Sequence[Mapping[str, Any]]
+
+    def weights_of(self, line: Mapping[str, Any]) -> RowWeights:
+        """What weights a line of the rows has."""
+        return self.weights[tuple(line[name] for name in MODEL)]
 
     def card(self, dataset: str) -> DatasetCard:
         """The card of a data set; one that says nothing if it is unknown to this installation."""
@@ -74,16 +78,11 @@ def evidence_of(root: Path) -> Evidence:
     )
 
 
-def _weights(rows: pl.DataFrame, records: Sequence[Mapping[str, Any]], private: Private) -> dict[str, Weights]:
-    found = {}
-    for model in rows.filter(pl.col("weights") == REGISTERED)["model"].unique().sort():
-        try:
-            entry = weights_of(model, records)
-        except IntraBenchError:
-            continue
-        if entry is not None:
-            found[private.text(model)] = entry
-    return found
+def _weights(
+    rows: pl.DataFrame, records: Sequence[Mapping[str, Any]], private: Private
+) -> dict[tuple[str, ...], RowWeights]:
+    lines = rows.select(MODEL).unique().sort(MODEL).iter_rows(named=True)
+    return {(private.text(one["model"]), *tuple(one.values())[1:]): weights_of(one, records) for one in lines}
 
 
 def facts(**values: Any) -> dict[str, Any]:

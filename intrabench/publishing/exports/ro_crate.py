@@ -201,9 +201,11 @@ class _Crate:
 
     def _models(self, rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         which = ("model", "model_version", "weights", "weights_sha256")
-        for model, version, kind, sha256 in rows.select(which).unique().sort(pl.all()).iter_rows():
-            entry = self.evidence.weights.get(model) if kind == "registered" else None
-            about = f"Weights: {kind or 'none'}." + (f" Training data: {entry.training_data}." if entry else "")
+        for line in rows.select(which).unique().sort(pl.all()).iter_rows(named=True):
+            model, version, kind, sha256 = line.values()
+            weights = self.evidence.weights_of(line)
+            entry = weights.entry
+            about = f"Weights: {weights.source}." + (f" Training data: {entry.training_data}." if entry else "")
             yield {
                 "@id": f"#model-{slug(model)}-{slug(f'{version} {kind} {sha256[:12]}')}",
                 "@type": "CreativeWork",

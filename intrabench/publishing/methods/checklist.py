@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from intrabench.models.weights.registry import BY_HAND, REGISTERED
 from intrabench.publishing.methods import data_and_models, outcomes, users
 from intrabench.publishing.methods.markup import Bibliography, listed
 from intrabench.publishing.methods.provenance import Fact, Missing, Provenance
 from intrabench.publishing.methods.users import PEOPLE, name_of, specs
 from intrabench.registry import registry
+from intrabench.results.weights import weights_of
 from intrabench.specs.specs import split
 
 SECTIONS: Mapping[str, Mapping[str, Fact]] = {
@@ -94,9 +96,10 @@ def unknown(of: Provenance) -> Iterator[tuple[str, str]]:
         if lacking:
             yield f"data set {spec}", f"{listed(lacking)}, which its card does not state"
     for one in of.models.iter_rows(named=True):
-        if one["weights"] == "file":
+        weights = weights_of(one, of.records)
+        if weights.source == BY_HAND:
             yield f"model {one['label']}", "licence, citation and training data of the weights, which are a file"
-        elif one["weights"] == "registered" and one["model"] not in of.credits:
+        elif weights.source == REGISTERED and one["model"] not in of.credits:
             yield f"model {one['label']}", "licence and citation of the weights"
     if not any(name_of(spec) in PEOPLE for spec in specs(of)):
         yield "agreement with people", "no people prompted here; `intrabench gap` compares simulated users with people"

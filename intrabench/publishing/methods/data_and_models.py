@@ -7,9 +7,11 @@ from typing import Any
 
 from intrabench.datasets.base import Dataset
 from intrabench.errors import several
+from intrabench.models.weights.registry import REGISTERED
 from intrabench.publishing.methods.markup import Bibliography, count, listed, name, plain, sentence
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
+from intrabench.results.weights import weights_of
 
 
 def data(of: Provenance, cites: Bibliography) -> str:
@@ -59,20 +61,12 @@ def models(of: Provenance, cites: Bibliography) -> str:
 
 
 def _model(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str:
-    credit, weights = of.credits.get(one["model"]), one["weights"] or ""
-    kinds = {
-        "registered": "published weights",
-        "file": "weights of our own",
-        "random": "random weights, untrained",
-        "": "no trained weights",
-    }
-    sha256 = one["weights_sha256"] or ""
-    hashed = f" with the SHA-256 {name(sha256)}" if len(sha256) == 64 else ""
+    weights = weights_of(one, of.records)
+    credit = of.credits.get(one["model"]) if weights.source == REGISTERED else None
+    hashed = f" with the SHA-256 {name(weights.sha256)}" if len(weights.sha256) == 64 else ""
     licence = f"; licence of the weights: {plain(credit.licence)}" if credit else ""
     cited = cites.cite([credit.citation]) if credit else ""
-    about = (
-        f"version {plain(one['model_version'])}, {kinds.get(weights, plain(weights))}{hashed}, {plain(one['dtype'])}"
-    )
+    about = f"version {plain(one['model_version'])}, {weights.words}{hashed}, {plain(one['dtype'])}"
     return f"{name(one['model'])} ({about}{licence}){cited}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.effort import SECONDS, TABLES, table
+from intrabench.effort import SECONDS, TABLES, recorded_tables, table
 from intrabench.errors import several
 from intrabench.publishing.methods.markup import (
     BCA,
@@ -42,10 +42,18 @@ def interactions(of: Provenance, cites: Bibliography) -> str:
     interactions, rounds = usual.select(pl.col("interactions", "round").mean()).row(0)
     most = usual.select(pl.col("interactions").max()).item()
     corrected = f" with {rounds:.1f} corrections" if of.corrections else ""
-    return (
-        f"A session took {interactions:.1f} interactions on average{corrected}, and at most "
-        f"{most:.0f}; a click counts 1, a 2D box 2, and a 3D box or a scribble 3."
-    )
+    own = [one for one, found in _own_tables(of).items() if "interactions" in found]
+    counted = "a click counts 1, a 2D box 2, and a 3D box or a scribble 3"
+    if own:
+        counted = f"they are counted by the table{'s' * (len(own) > 1)} {listed([name(one) for one in own])}"
+    return f"A session took {interactions:.1f} interactions on average{corrected}, and at most {most:.0f}; {counted}."
+
+
+def _own_tables(of: Provenance) -> dict[str, dict[str, str]]:
+    """The effort tables that do not ship, with the sources of what they count; empty if no record of a run has them."""
+    known = recorded_tables(of.records)
+    used = (one for one in of.rows["effort"].fill_null(SECONDS).unique().sort() if one not in TABLES)
+    return {one: known[one].sources if one in known else {} for one in used}
 
 
 def human_time(of: Provenance, cites: Bibliography) -> str:
@@ -54,10 +62,11 @@ def human_time(of: Provenance, cites: Bibliography) -> str:
     shipped = [one for one in tables if one in TABLES]
     cited = cites.cite([RCLICKS, EXTREME]) if shipped else ""
     sources = "; ".join(str(table(one)["source"]).replace("ours", "assumed by IntraBench") for one in shipped)
-    measured = [one for one in tables if one not in TABLES]
     parts = [f"by the table{'s' * (len(tables) > 1)} {listed([name(one) for one in tables])}{cited}"]
     parts += [f"sources: {plain(sources)}"] if shipped else []
-    parts += [f"{listed([name(one) for one in measured])} was calibrated on people"] if measured else []
+    for one, found in _own_tables(of).items():
+        source = found.get("seconds", f"as in {SECONDS}") if found else "not known, for no record of a run has it"
+        parts.append(f"the source of {name(one)}: {plain(source)}")
     return f"The time of the user was not measured but estimated from the actions, {'; '.join(parts)}."
 
 

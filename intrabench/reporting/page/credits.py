@@ -11,10 +11,8 @@ import polars as pl
 
 from intrabench.datasets.base import Dataset
 from intrabench.effort import SECONDS
-from intrabench.errors import IntraBenchError
-from intrabench.models.weights import registry as weights
 from intrabench.models.weights.registry import BY_HAND, RANDOM
-from intrabench.results.origin import weights_of
+from intrabench.results.weights import weights_of
 
 
 @dataclass(frozen=True)
@@ -47,19 +45,15 @@ def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list
     lines: `lines_of`. records: the records of the runs, which name the weights of each model; a model that they lack
     names its own.
     """
-    records = list(records)
-    registered = lines.filter(pl.col("weights") == weights.REGISTERED)
-    listed = []
-    for name in registered["model"].unique().sort():
-        try:
-            entry = weights_of(name, records)
-        except IntraBenchError as error:
-            listed.append(Credit(name, "unknown to this installation", str(error)))
-            continue
-        if entry is not None:
+    known, listed = list(records), dict[str, Credit]()
+    for line in lines.select("model", "weights", "weights_sha256").unique().sort(pl.all()).iter_rows(named=True):
+        name, found = line["model"], weights_of(line, known)
+        if found.unknown:
+            listed.setdefault(name, Credit(name, "unknown to this installation", found.unknown))
+        elif (entry := found.entry) is not None:
             notes = (f"weights {entry.id}", f"trained on {entry.training_data}")
-            listed.append(Credit(name, entry.licence, entry.citation, next(iter(entry.pages), ""), notes))
-    return listed
+            listed[name] = Credit(name, entry.licence, entry.citation, next(iter(entry.pages), ""), notes)
+    return list(listed.values())
 
 
 def command(line: Mapping[str, Any], datasets: Sequence[str]) -> str:

@@ -139,7 +139,7 @@ def _content(evaluation: Evaluation, lead: LeadingScore, targets: int) -> dict[s
         "runs": run_grid(records),
         "environment": texts.environment(records),
         "commands": [(line["name"], _command(line, datasets)) for line in lines.iter_rows(named=True)],
-        "definitions": texts.definitions(rows, lead.how, lead.policy),
+        "definitions": texts.definitions(rows, lead.how, lead.policy, records),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.effort import TABLES
+from intrabench.effort import TABLES, Calibration, recorded_tables
 from intrabench.effort import table as effort_table
 from intrabench.errors import several
 from intrabench.metrics.base import Metric
@@ -116,8 +116,11 @@ def _texts(value: Any) -> list[str]:
     return [text for one in value for text in _texts(one)] if isinstance(value, list) else [str(value)]
 
 
-def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> Facts:
-    """Definitions of the numbers."""
+def definitions(
+    rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy, records: Sequence[Mapping[str, Any]] = ()
+) -> Facts:
+    """Definitions of the numbers. records: of the runs, which hold the effort tables that do not ship."""
+    own = recorded_tables(records)
     presets = set(rows["protocol"].unique()) & PROTOCOLS.keys()
     written = (id for ids in rows["metrics"].unique().drop_nulls().sort() for id in ids.split())
     metrics = dict.fromkeys([*(id for preset in sorted(presets) for id in PROTOCOLS[preset].metrics), *written])
@@ -140,11 +143,19 @@ def definitions(rows: pl.DataFrame, how: Aggregation, policy: FailurePolicy) -> 
         ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
         *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
         *((name, effort_table(name)["source"]) for name in TABLES),
-        *((name, "Seconds of a calibration, which the records of its runs hold.") for name in _calibrated_tables(rows)),
+        *((name, _own_table(name, own)) for name in _own_tables(rows)),
     ]
 
 
-def _calibrated_tables(rows: pl.DataFrame) -> list[str]:
+def _own_table(name: str, known: Mapping[str, Calibration]) -> str:
+    """What an effort table is that does not ship."""
+    sources = (
+        "; ".join(f"{family}: {source}" for family, source in known[name].sources.items()) if name in known else ""
+    )
+    return f"Costs from a file, which the records of its runs hold{f' ({sources})' if sources else ''}."
+
+
+def _own_tables(rows: pl.DataFrame) -> list[str]:
     """The effort tables that do not ship."""
     return [name for name in rows["effort"].unique().drop_nulls().sort() if name not in TABLES]
 
