@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -204,3 +205,22 @@ def test_a_round_that_no_run_allowed_is_refused(table: Callable[..., Said], word
     Path("intrabench-results/runs/run.json").write_text(json.dumps(record))
     assert table("--round", "3").code == 0
     assert table("--round", "4").err == wording
+
+
+def test_means_of_fewer_targets_have_a_letter_and_common_takes_the_same(
+    say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
+    def line(model: str, *values: float) -> pl.DataFrame:
+        return rows(*({"dice": value, "case": str(case)} for case, value in enumerate(values)), model=model)
+
+    base, own, tried = [0.7] * 4 + [0.9] * 4, [0.75] * 4, [0.99] * 3
+    Path("out/rows").mkdir(parents=True)
+    pl.concat([line("base", *base), line("own", *own), line("tried", *tried)]).write_parquet("out/rows/run-1.parquet")
+    text = say("table", "--out", "out").out
+    lines = [each for each in text.splitlines() if "│ p" in each]
+    cells = [each.rstrip(" │").rpartition("│")[2].split() for each in lines]
+    assert cells == [["0.800"], ["0.750", "a"], ["0.990", "b"]]
+    assert [each for each in text.splitlines() if each[:3] in ("a  ", "b  ")] == wording
+    frame = say("table", "--out", "out", "--common", "--csv")
+    assert [one["d"] for one in csv.DictReader(frame.out.splitlines())] == ["0.7", "0.75"]
+    assert frame.err == wording

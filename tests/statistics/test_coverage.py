@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.statistics.coverage import about_shared, coverage, partial_lines, shared, unequal
 
@@ -22,14 +23,16 @@ FULL, HALF, FEW = [0.8] * 8, [0.9] * 4 + [None] * 4, [0.95] * 3
 BY = ["line"]
 
 
-def test_a_line_with_half_of_the_targets_is_compared_on_them_and_one_with_fewer_is_left_out() -> None:
+def test_a_line_with_half_of_the_targets_is_compared_on_them_and_one_with_fewer_is_left_out(
+    wording: SnapshotAssertion,
+) -> None:
     every = scored(base={"d": FULL}, own={"d": HALF}, tried={"d": FEW})
     found = coverage(every, BY)
     assert found.rows() == [("base", "d", 8, 8), ("own", "d", 4, 8), ("tried", "d", 3, 8)]
     common, left_out = shared(every, BY)
-    assert left_out.rows() == [("tried", ["5 of 8 targets of d"])]
+    assert left_out["line"].to_list() == ["tried"]
+    assert [*left_out["missing"][0], about_shared(every, common)] == wording
     assert set(common.select("line", "case").rows()) == {(one, f"c{n}") for one in ("base", "own") for n in range(4)}
-    assert about_shared(every, common) == "lines are compared on the 4 of 8 targets that they share"
     assert unequal(every, BY).select("line", "note", "sessions", "of").rows() == [
         ("own", "fewer targets: 4 of 8", 4, 8),
         ("tried", "fewer targets: 3 of 8", 3, 8),

@@ -111,8 +111,8 @@ class BudgetResults:
 
     @cached_property
     def compared(self) -> set[int]:
-        """The lines that are compared: groups of clicks are none that a user may choose."""
-        lines = self.names.lines
+        """The lines that are compared: those with rows; groups of clicks are none that a user may choose."""
+        lines = self.names.lines.filter(pl.col("line").is_in(self.rows["line"].unique().implode()))
         return {line for line, prompter in lines.select("line", "prompter").iter_rows() if clicks_of(prompter) is None}
 
 

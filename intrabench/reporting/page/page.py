@@ -163,7 +163,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     # Marks that only the tables of protocols have are explained below these, and not again in the notes of all tables.
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
     only_there = {mark for *_, below in grids for mark in below} - elsewhere
-    names = Names(evaluation.shared.lines, frozenset(line for line, _ in seen))
+    names = Names(lines, frozenset(line for line, _ in seen))
     modalities = {name: "" if isinstance(one, str) else one.card.modality for name, one in evaluation.datasets.items()}
     # Answers, curves, ranks and claims compare lines, so they are of the targets that all lines have.
     fair = evaluation.shared

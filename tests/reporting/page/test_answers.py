@@ -106,7 +106,9 @@ def test_ties_and_single_lines(tmp_path: Path, wording: SnapshotAssertion) -> No
 
 def test_sessions_and_prompters_that_cost_more_are_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
     dear = pl.concat(curve([0.9], model="m", case=str(case), interactions=4.0 if case else 2.0) for case in range(6))
-    slices = curve([0.9], model="m", prompter="box_slice", interactions=42.0)
+    slices = pl.concat(
+        curve([0.9], model="m", prompter="box_slice", interactions=42.0, case=str(case)) for case in range(6)
+    )
     page = read(tmp_path, dear, slices)
     _, three, *_, fifty = said(page)
     assert "Dice 0.15 (" in three
