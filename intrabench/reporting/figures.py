@@ -72,7 +72,7 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
         drawn[sizes] = _sizes(strata(scored, evaluation.pictures), names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
         ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
-        if ranked:  # else no line has all data sets
+        if ranked and evaluation.comparable:  # else no line has all data sets, or they share no target
             table = pl.concat(one.table for one in ranked.values())
             by = "" if metric == "dice" else f" by {head}"
             what = f"rank{by} among the models with the same prompter"
@@ -90,14 +90,16 @@ def drawn_figures(evaluation: Evaluation) -> list[str]:
     """The names, without endings, of what `write_figures` draws of these sessions if no metric is asked for."""
     statistic = replace(evaluation.statistic, metric="").of_protocols(evaluation.rows["protocol"])
     file, of = parse(statistic.metric)[0], parse(scored_by(statistic.metric))[0]
-    scored, how = statistic.measured(evaluation.rows), statistic.how
+    fair = replace(evaluation, statistic=statistic).shared
+    scored, how = fair.scored, statistic.how
     found = [f"{of}_against_{key}" for key in EFFORT]
     swept = swept_dice(scored, evaluation.names, how)
     found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
     found.append(f"{file}_by_size")
     with suppress(IntraBenchError):
-        ranking(scored, ["line"], how, draws=1)
-        found.append("ranking")
+        if fair.comparable:
+            ranking(scored, ["line"], how, draws=1)
+            found.append("ranking")
     return found
 
 

@@ -27,15 +27,13 @@ from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.measures import best
 from intrabench.statistics.notes import shares
 from intrabench.statistics.resample import AVERAGE, FEW, as_one_dataset
-from intrabench.statistics.scores import UNIT
+from intrabench.statistics.scores import TARGET, UNIT
 from intrabench.statistics.significance import differences, holm, per_patient, signed_rank
 from intrabench.statistics.soundness import check_mixable, some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
 
 SIZES = ("small", "medium", "large")
-
-_TARGET = ("dataset", "case", "label", "target")
 
 
 @dataclass(frozen=True)
@@ -228,13 +226,13 @@ def _spreads(units: pl.DataFrame) -> pl.DataFrame:
 
 def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """`Comparison.sizes`; the patients of all data sets are drawn together."""
-    targets = units.filter(pl.col("target_ml").is_not_null()).group_by(_TARGET).agg(pl.col("target_ml").first())
+    targets = units.filter(pl.col("target_ml").is_not_null()).group_by(TARGET).agg(pl.col("target_ml").first())
     rank = pl.col("target_ml").rank("min") - 1  # equal volumes belong to the same third
     targets = targets.with_columns(size=(rank * len(SIZES)) // pl.len())
     bounds = targets.group_by("size").agg(
         pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
     )
-    sized = units.drop("target_ml").join(targets, on=_TARGET, nulls_equal=True).sort(UNIT)  # sums depend on the order
+    sized = units.drop("target_ml").join(targets, on=TARGET, nulls_equal=True).sort(UNIT)  # sums depend on the order
     effect = differences(as_one_dataset(sized), ["size"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     joined = bounds.join(effect, on="size").join(_counts(sized, "size", settings.tie), on="size").sort("size")
     names = pl.col("size").replace_strict(range(len(SIZES)), SIZES, return_dtype=pl.String)
@@ -243,10 +241,10 @@ def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 def _extremes(units: pl.DataFrame, most: int) -> pl.DataFrame:
     """`Comparison.extremes`."""
-    means = units.group_by(_TARGET).agg(pl.col("target_ml").first(), pl.col("a", "b", "difference").mean())
+    means = units.group_by(TARGET).agg(pl.col("target_ml").first(), pl.col("a", "b", "difference").mean())
     better, worse = means.filter(pl.col("difference") > 0), means.filter(pl.col("difference") < 0)
-    best = better.sort("difference", *_TARGET, descending=[True, *[False] * len(_TARGET)]).head(most)
-    return pl.concat([best, worse.sort("difference", *_TARGET).head(most).reverse()])
+    best = better.sort("difference", *TARGET, descending=[True, *[False] * len(TARGET)]).head(most)
+    return pl.concat([best, worse.sort("difference", *TARGET).head(most).reverse()])
 
 
 def _counts(units: pl.DataFrame, by: str, tie: float) -> pl.DataFrame:

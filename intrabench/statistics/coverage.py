@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
 from intrabench.errors import several
 from intrabench.statistics.notes import FEWER
-
-TARGET = ("dataset", "case", "label", "target")
-"""Columns that name a target; its seeds are averages of the same target."""
+from intrabench.statistics.scores import TARGET
 
 LEAST = 0.5
 """The least share of a data set's targets that a line with some of them must have to be compared."""
@@ -59,19 +58,23 @@ def shared(scored: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, pl.Da
     return kept.join(common, on=list(TARGET), how="semi", nulls_equal=True), left_out
 
 
-def on_shared(rows: pl.DataFrame, scored: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def on_shared(
+    rows: pl.DataFrame, scored: pl.DataFrame, by: Sequence[str], names: Mapping[tuple[Any, ...], str] | None = None
+) -> tuple[pl.DataFrame, list[str]]:
     """The rows of lines that can be compared, on the targets that they share; and sentences on what that leaves out.
 
-    scored: `scores` of the rows.
+    scored: `scores` of the rows. names: what lines are called; without, by the columns in which they differ. There are
+    no sentences if nothing is left out, and no rows if no target is shared.
     """
     common, missing = shared(scored, by)
     kept = rows.join(common.select(TARGET).unique(), on=list(TARGET), how="semi", nulls_equal=True)
-    lines = kept.join(missing.drop("missing"), on=list(by), how="anti", nulls_equal=True)
-    words = ["; ".join(lacks) for lacks in missing["missing"]]
-    differ = [name for name in by if scored[name].n_unique() > 1]
-    names = [", ".join(str(part) for part in line if part not in (None, "")) for line in missing.select(differ).rows()]
-    lacking = [f"left out of comparisons: {name}, which lacks {lack}" for name, lack in zip(names, words, strict=True)]
-    return lines, [*filter(None, [about_shared(scored, common)]), *lacking]
+    kept = kept.join(missing.drop("missing"), on=list(by), how="anti", nulls_equal=True)
+    differ = [number for number, name in enumerate(by) if scored[name].n_unique() > 1]
+    sentences = _about_shared(scored, common)
+    for *line, lacks in missing.select(*by, "missing").iter_rows():
+        name = names[tuple(line)] if names else ", ".join(str(line[n]) for n in differ if line[n] not in (None, ""))
+        sentences.append(f"left out of comparisons: {name}, which lacks {'; '.join(lacks)}")
+    return kept, sentences
 
 
 def unequal(scored: pl.DataFrame, by: Sequence[str], within: str = "dataset") -> pl.DataFrame:
@@ -84,10 +87,14 @@ def unequal(scored: pl.DataFrame, by: Sequence[str], within: str = "dataset") ->
     return few.with_columns(counts, note=note, turns=none, corrections=none).rename({"targets": "sessions"})
 
 
-def about_shared(before: pl.DataFrame, after: pl.DataFrame) -> str:
-    """A sentence that says on which targets lines are compared; empty if these are all."""
-    every, common = (frame.filter(pl.col("value").is_not_null()).select(TARGET).n_unique() for frame in (before, after))
-    return f"lines are compared on the {common} of {several(every, 'target')} that they share" if common < every else ""
+def _about_shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
+    """On which targets lines are compared, and the data sets that have none of them; empty if these are all."""
+    every, common = (frame.filter(pl.col("value").is_not_null()).select(TARGET).unique() for frame in (before, after))
+    if common.height == every.height:
+        return []
+    gone = sorted(set(every["dataset"]) - set(common["dataset"]))
+    count = f"lines are compared on the {common.height} of {several(every.height, 'target')} that they share"
+    return [count, *(f"they share none of {name}" for name in gone if common.height)]
 
 
 def _valued(scored: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -18,10 +18,12 @@ from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records
 from intrabench.specs.specs import nearest
-from intrabench.statistics.coverage import TARGET, about_shared, shared
+from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.soundness import command_for, some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
+
+NOTHING_SHARED = "no target has a value of every line, so lines are not compared"
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Evaluation:
 
     rows: with ``line`` and ``name``. lines: `lines_of`. datasets: by spec, or why one is not available. left_out:
     sentences on sessions that do not count. compared: sentences on what was left out so that lines share their targets.
+    comparable: whether they share any.
     """
 
     root: Path
@@ -39,6 +42,7 @@ class Evaluation:
     datasets: Mapping[str, Dataset | str]
     left_out: Sequence[str] = ()
     compared: Sequence[str] = ()
+    comparable: bool = True
 
     @classmethod
     def of(cls, root: Path, rows: pl.DataFrame, left_out: Sequence[str], statistic: Statistic) -> Evaluation:
@@ -53,24 +57,18 @@ class Evaluation:
 
     @cached_property
     def shared(self) -> Evaluation:
-        """What can be compared: the lines that have enough targets (`partial_lines`), on those that all of them have.
+        """What can be compared: the lines that have enough targets, on those that all of them have (`on_shared`).
 
-        `compared` says what that leaves out.
+        `compared` says what that leaves out. If nothing is left, it is as it was, and not `comparable`.
         """
-        common, missing = shared(self.scored, ["line"])
-        kept = common.filter(pl.col("value").is_not_null()).select("line", *TARGET).unique()
-        valued = self.scored.filter(pl.col("value").is_not_null()).select("line", *TARGET).unique()
-        if missing.is_empty() and kept.height == valued.height:
+        names = {(line,): name for line, name in self.names.items()}
+        rows, compared = on_shared(self.rows, self.scored, ["line"], names)
+        if not compared:
             return self
-        rows = self.rows.join(kept, on=["line", *TARGET], how="semi", nulls_equal=True)
-        names = [self.names[line] for line in missing["line"]]
-        lacks = ["; ".join(words) for words in missing["missing"]]
-        compared = [about_shared(self.scored, common)]
-        compared += [
-            f"left out of comparisons: {name}, which lacks {lack}" for name, lack in zip(names, lacks, strict=True)
-        ]
-        lines = self.lines.join(missing, on="line", how="anti")
-        return replace(self, rows=rows, lines=lines, compared=tuple(filter(None, compared)))
+        if rows.is_empty():
+            return replace(self, compared=(NOTHING_SHARED,), comparable=False)
+        lines = self.lines.join(rows.select("line").unique(), on="line", how="semi", maintain_order="left")
+        return replace(self, rows=rows, lines=lines, compared=compared)
 
     @cached_property
     def names(self) -> dict[int, str]:

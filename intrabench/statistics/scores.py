@@ -18,7 +18,10 @@ from intrabench.results.fast_queries import different, only
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
 
-UNIT = ("dataset", "case", "label", "target", "seed")
+TARGET = ("dataset", "case", "label", "target")
+"""Columns that name a target."""
+
+UNIT = (*TARGET, "seed")
 """Columns that pair the sessions of two lines: the same target with the same random numbers."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.statistics.coverage import about_shared, coverage, partial_lines, shared, unequal
+from intrabench.statistics.coverage import coverage, on_shared, partial_lines, shared, unequal
 
 
 def scored(**lines: dict[str, list[float | None]]) -> pl.DataFrame:
@@ -31,7 +31,9 @@ def test_a_line_with_half_of_the_targets_is_compared_on_them_and_one_with_fewer_
     assert found.rows() == [("base", "d", 8, 8), ("own", "d", 4, 8), ("tried", "d", 3, 8)]
     common, left_out = shared(every, BY)
     assert left_out["line"].to_list() == ["tried"]
-    assert [*left_out["missing"][0], about_shared(every, common)] == wording
+    rows, sentences = on_shared(every, every, BY)
+    assert sentences == wording
+    assert rows.filter(pl.col("value").is_not_null()).equals(common.filter(pl.col("value").is_not_null()))
     assert set(common.select("line", "case").rows()) == {(one, f"c{n}") for one in ("base", "own") for n in range(4)}
     assert unequal(every, BY).select("line", "note", "sessions", "of").rows() == [
         ("own", "fewer targets: 4 of 8", 4, 8),
@@ -43,7 +45,7 @@ def test_lines_on_the_same_targets_stay_as_they_are() -> None:
     every = scored(base={"d": FULL, "e": FULL}, own={"d": FULL, "e": FULL})
     common, left_out = shared(every, BY)
     assert (common.height, left_out.height, unequal(every, BY).height) == (every.height, 0, 0)
-    assert about_shared(every, common) == ""
+    assert on_shared(every, every, BY)[1] == []
 
 
 def test_a_line_that_lacks_a_whole_data_set_has_no_mean_there_that_could_mislead() -> None:
@@ -61,3 +63,16 @@ def test_seeds_are_not_targets() -> None:
     more = pl.concat([one, one.filter(pl.col("line") == "base").with_columns(seed=pl.lit(1, pl.Int64))])
     assert coverage(more, BY)["targets"].to_list() == [8, 8]
     assert shared(more, BY)[0].height == more.height
+
+
+def test_sessions_without_a_value_stay_with_their_target_and_a_data_set_with_nothing_shared_is_named(
+    wording: SnapshotAssertion,
+) -> None:
+    other = [None] * 4 + [0.9] * 4
+    every = scored(one={"d": FULL, "e": HALF}, two={"d": [None, *FULL[1:]], "e": other})
+    rows, sentences = on_shared(every, every, BY, {("one",): "first", ("two",): "second"})
+    assert rows["dataset"].unique().to_list() == ["d"]
+    assert rows.height == 14
+    assert sentences == wording
+    nothing = scored(one={"e": HALF}, two={"e": other})
+    assert on_shared(nothing, nothing, BY)[0].is_empty()

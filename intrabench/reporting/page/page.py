@@ -177,7 +177,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     curves, speed = curve_data(compared, lines, how, found), speeds(rows, lines)
     return {
         "lead": lead,
-        **_answers(same, BudgetResults(lead, fair.rows, names, found, budgets, modalities, speed), curves),
+        **_answers(fair, same, BudgetResults(lead, fair.rows, names, found, budgets, modalities, speed), curves),
         "speed": speed_grid(speed),
         "notes": {mark: text for mark, text in notes.texts.items() if mark not in only_there},
         "effort": tables.effort_grid(scored, lines, means, set(seen), marked, lead),
@@ -188,7 +188,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "curves_note": sentence(adapted(rows, ["line"]), evaluation.names),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),
         "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
-        **_ranking(same, same_draws, fair.lines, names.seen, marked, lead),
+        **_ranking(fair, same, same_draws, names.seen, marked, lead),
         **claim_section(same, fair.lines, lead),
         "sizes": tables.size_grid(strata(scored, evaluation.pictures), lines, marked, lead),
         "perturbed": _perturbed(dice, evaluation.names, how),
@@ -200,8 +200,12 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     }
 
 
-def _answers(scored: pl.DataFrame, results: BudgetResults, curves: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers, or why there are none: protocols that mean different things cannot be compared."""
+def _answers(
+    fair: Evaluation, scored: pl.DataFrame, results: BudgetResults, curves: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The answers, or why there are none: neither different protocols nor different targets can be compared."""
+    if not fair.comparable:
+        return {"answers": None, "answers_problem": f"{fair.compared[0]}."}
     try:
         check_mixable(scored, results.lead.column)
     except IntraBenchError as error:
@@ -219,14 +223,21 @@ def _perturbed(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation)
 
 
 def _ranking(
-    scored: pl.DataFrame, draws: Draws, lines: pl.DataFrame, seen: Set[int], marks: tables.Notes, lead: LeadingScore
+    fair: Evaluation,
+    scored: pl.DataFrame,
+    draws: Draws,
+    seen: Set[int],
+    marks: tables.Notes,
+    lead: LeadingScore,
 ) -> dict[str, Any]:
     """The table of ranks of models with the same prompter, notes on it, and the tests of all pairs of lines.
 
     There is no table if no line has all data sets, and neither table nor tests if protocols have different definitions.
     """
-    ranked, notes, tested, apart = None, [], pl.DataFrame(), []
+    lines, ranked, notes, tested, apart = fair.lines, None, [], pl.DataFrame(), []
     try:
+        if not fair.comparable:
+            raise IntraBenchError(f"{fair.compared[0]}.")
         check_mixable(scored, lead.column)
         tested = pairs(scored, ["line"], best=lead.best)
         within = dict(lines.select("line", "shown").iter_rows())

@@ -14,6 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
+from intrabench.reporting.figures import write_figures
 from intrabench.reporting.page.credits import command
 from intrabench.reporting.table import effort_table
 from intrabench.results.current import IDENTITY
@@ -346,6 +347,18 @@ def test_lines_are_compared_on_the_targets_that_they_share(tmp_path: Path, wordi
     assert "0.050" in page.tables["pairs"][1][2]
     assert not any("tried" in part for one in page.tables["pairs"] for part in one)
     assert [sentence_with(text, words) for words in ("mean of 4", "mean of 3", "they share", "tried, which")] == wording
+
+
+def test_lines_without_a_common_target_are_shown_and_not_compared(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    one = rows({"case": "1", "dice": 0.7}, {"case": "2", "dice": 0.9}, model="one")
+    other = rows({"case": "3", "dice": 0.6}, {"case": "4", "dice": 0.8}, model="other")
+    page, text = report(store(tmp_path / "results", pl.concat([one, other])))
+    assert {line[1]: line[-1][:5] for line in page.tables["effort"][1:]} == {"one": "0.800", "other": "0.700"}
+    assert "ranking" not in page.tables
+    assert sentence_with(text, "has a value of every") == wording
+    written = [path.name for path in write_figures(tmp_path / "results", tmp_path / "figures")]
+    assert "dice_by_size.png" in written
+    assert "ranking.png" not in written
 
 
 def test_numbers_of_adapted_prompts_have_notes(tmp_path: Path, wording: SnapshotAssertion) -> None:
