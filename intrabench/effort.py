@@ -22,7 +22,7 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_toml, written_toml
-from intrabench.specs.specs import written
+from intrabench.specs.specs import nearest, written
 from intrabench.turns import Action
 
 SECONDS = "seconds@1"
@@ -131,6 +131,8 @@ HAND = ("jitter_mm", "miss_rate", "box_slack")
 """The parameters of the user error model (`intrabench.prompters.hand`), in their order."""
 
 _COSTS = ("each", "once_per_round", *(f"per_{one}" for one in COUNTED))
+_MEASURED = ("interval", "once_interval", "n", "sessions", "measured", "kept")
+"""What `intrabench calibrate` writes beside the costs of an entry."""
 _LATER = {"text"}
 """Actions that files of earlier versions have no cost for; a run with such an action says so."""
 
@@ -280,6 +282,9 @@ def _problems(content: Mapping[str, Any]) -> Iterator[str]:
             yield from _table_problems(family, entries)
     if loose := [name for name in content if name in kinds()]:
         yield f" has {', '.join(loose)} in no table; put them under one of [{'], ['.join(FAMILIES)}]"
+    parts = ("name", "recordings", "hand", *FAMILIES)
+    for name in sorted(content.keys() - {*parts, *loose}):
+        yield f" has {name!r}{nearest(name, parts)}; give {', '.join(parts)} and nothing else"
     yield from _hand_problems(content.get("hand", {}))
 
 
@@ -294,6 +299,8 @@ def _table_problems(family: str, entries: Mapping[str, Any]) -> Iterator[str]:
             f", [{family}] {', '.join(lacking)} {are} missing or {have} no `each`; give {{ each = ... }}, {unit}{also}"
         )
     for kind in wanted:
+        for name in sorted(entries[kind].keys() - {*_COSTS, *_MEASURED}) if kind not in lacking else ():
+            yield f", [{family}] {kind} has {name!r}{nearest(name, _COSTS)}; give {', '.join(_COSTS)}"
         for name in _COSTS if kind not in lacking else ():
             if not _is_number(entries[kind].get(name, 0)):
                 expected = "seconds, 0 or more" if family == "seconds" else "0 or more"

@@ -61,7 +61,7 @@ class Stroke:
     @property
     def extent(self) -> Ints:
         """Its tight box ``z0, y0, x0, z1, y1, x1``, half-open; it must have points."""
-        return np.concatenate([self.points.min(axis=0), self.points.max(axis=0) + 1])
+        return extent_of(self.points)
 
     @property
     def rows(self) -> Ints:
@@ -209,6 +209,11 @@ class Prompts:
             text=data.get("text"),
             **strokes,
         )
+
+
+def extent_of(voxels: Ints) -> Ints:
+    """The tight box ``z0, y0, x0, z1, y1, x1``, half-open, of voxels, rows ``z, y, x``; there must be some."""
+    return np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])
 
 
 def _flags(value: Any, count: int, name: str, what: str) -> NDArray[np.bool_]:

@@ -26,8 +26,9 @@ class Action:
 
     @staticmethod
     def by_kind() -> dict[str, type[Action]]:
-        """All classes of actions, those of users, too."""
-        return {action.kind: action for action in Action.__subclasses__()}
+        """All classes of actions, those of users, too, which take no kind from ours."""
+        classes = sorted(Action.__subclasses__(), key=lambda action: action.__module__ == __name__)
+        return {action.kind: action for action in classes if hasattr(action, "kind")}
 
 
 @dataclass(frozen=True)

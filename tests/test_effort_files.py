@@ -107,6 +107,8 @@ def test_the_hand_is_written_as_an_option(wording: SnapshotAssertion) -> None:
         ("each = 2.5", 'each = "2.5"'),
         ("once_per_round = 0.5", "once_per_round = true"),
         ("n = 40", "n = nan"),
+        ("once_per_round", "once_per_rond"),
+        ("[seconds]", "[interaction]\nlasso = { each = 2 }\n[seconds]"),
         ("extent =", "wink = { each = 1 }\nextent ="),
         ("jitter_mm", "jitter"),
         ("value = 1.25", "value = -1.25"),

@@ -80,6 +80,18 @@ def test_each_kind_of_stroke_has_an_action_costs_a_tool_and_an_example(name: str
     assert made.extent.tolist() == [4, 2, 3, 5, 9, 10]
 
 
+def test_actions_of_users_take_no_kind_from_ours() -> None:
+    class Base(Action):
+        """Has no kind of its own."""
+
+    class Other(Action):
+        kind = "click"
+
+    assert Action.by_kind()["click"] is Click
+    assert turn_of([Gesture("click", (1, 2, 3))]).actions == (Click(),)
+    assert {Base, Other} <= set(Action.__subclasses__())
+
+
 def test_a_turn_survives_json() -> None:
     prompts = Prompts(
         points=[[1, 2, 3, 1], [4, 5, 6, 0]],

@@ -325,16 +325,19 @@ class SequentialPredictor(Predictor):
 
     def answer_or_failure(self, answer: Callable[[AnyRequest], AnyAnswer], request: AnyRequest) -> AnyAnswer | Failure:
         """An answer with its seconds, or the failure that an exception becomes; the run goes on."""
-        started, self.encode_s = time.perf_counter(), 0.0
+        # An answer may need those to earlier turns, whose memory was lost: what they encode is encoded for it, too.
+        started, before, self.encode_s = time.perf_counter(), self.encode_s, 0.0
         try:
             with foreign():
                 found = answer(request)
         except Exception as error:
             return failure_of(error, started)
+        finally:
+            encode_s, self.encode_s = self.encode_s, before + self.encode_s
         # what was encoded on the way is no part of the answer's seconds; a model that does not count it in `encode_s`
         # may say it in its answer
-        seconds = time.perf_counter() - started - self.encode_s
-        return replace(found, seconds=seconds, encode_seconds=self.encode_s or found.encode_seconds)
+        seconds = time.perf_counter() - started - encode_s
+        return replace(found, seconds=seconds, encode_seconds=encode_s or found.encode_seconds)
 
 
 class VolumeModel(Model):

@@ -169,10 +169,10 @@ class PartitionPredictor(Predictor):
 
     def _boxed(self, prompts: Prompts) -> Iterator[int]:
         """The supervoxels that lie in boxes."""
-        boxes = [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in prompts.boxes2d.tolist()]
-        for flat, box in [*((True, box) for box in boxes), *((False, b) for b in _one(prompts.box3d))]:
-            z0, y0, x0, z1, y1, x1 = (max(0, edge) for edge in box)
+        for number, box in enumerate(prompts.blocks.clip(0).tolist()):
+            z0, y0, x0, z1, y1, x1 = box
             labels, inside = np.unique(self.partition.labels[z0:z1, y0:y1, x0:x1], return_counts=True)
+            flat = number < len(prompts.boxes2d)  # the 3D box is the last
             whole = self._on_slice(z0, labels) if flat else self.partition.sizes[labels]
             yield from labels[2 * inside > whole].tolist()
 
@@ -191,7 +191,3 @@ def _touched(prompts: Prompts) -> Iterator[tuple[Array, bool]]:
             yield points, positive
     for stroke in prompts.scribbles:
         yield stroke.points, bool(stroke.label)
-
-
-def _one(box: Array | None) -> list[tuple[int, ...]]:
-    return [] if box is None else [tuple(box.tolist())]

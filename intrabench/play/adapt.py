@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
 from intrabench.mask import Array, Box, Mask
-from intrabench.prompts import STROKES, Abilities, PromptKind, Prompts
+from intrabench.prompts import STROKES, Abilities, PromptKind, Prompts, extent_of
 from intrabench.turns import Turn
 
 NEITHER = "the model takes neither boxes nor points"
@@ -158,14 +158,12 @@ def _points(
             if z in drawn:
                 _, y0, x0, y1, x1 = drawn[z]
                 around.append(np.array([(z, y0, x0), (z, y1 - 1, x1 - 1)]))
-            voxels = np.vstack(around)
-            rows.append(_flat(np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])))
+            rows.append(_flat(extent_of(np.vstack(around))))
         return _with_boxes(without, rows), "point->box2d"
     around = [positive[:, :3], mask.coordinates()]
     for box in [turn.prompts.box3d for turn in earlier if turn.prompts.box3d is not None]:
         around.append(np.array([box[:3], box[3:] - 1]))
-    voxels = np.vstack(around)
-    return replace(without, box3d=np.concatenate([voxels.min(axis=0), voxels.max(axis=0) + 1])), "point->box3d"
+    return replace(without, box3d=extent_of(np.vstack(around))), "point->box3d"
 
 
 def _with_points(prompts: Prompts, rows: Sequence[Array]) -> Prompts:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from intrabench.errors import kind
 from intrabench.mask import Mask, masks_of
 from intrabench.models.base import Answer, Failure, JointAnswer
-from intrabench.play.validate import Refused
+from intrabench.play.validate import Refused, checked_start
 
 
 def shares(answer: Answer | JointAnswer | Failure, places: Sequence[int], count: int) -> list[Answer | Failure]:
@@ -43,7 +43,7 @@ def shares(answer: Answer | JointAnswer | Failure, places: Sequence[int], count:
 
 def _masks(answer: JointAnswer, count: int) -> list[Mask]:
     """The mask of each target, cut out of the box of its label."""
-    found = masks_of(_label_map(answer.labels, count), answer.start, count)
+    found = masks_of(_label_map(answer.labels, count), checked_start("label map", answer.start), count)
     return [found.get(label, Mask.empty()) for label in range(1, count + 1)]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from intrabench.prompts import Prompts, Scribble
+from intrabench.prompts import Prompts
 from intrabench.turns import Turn
 
 
@@ -16,7 +16,7 @@ def negatives(turns: Sequence[Turn]) -> Prompts:
     all_prompts = [turn.prompts for turn in turns]
     points = [prompts.points[prompts.points[:, 3] == 1] for prompts in all_prompts]
     clicked = [np.asarray(prompts.clicked)[prompts.points[:, 3] == 1] for prompts in all_prompts]
-    strokes = tuple(Scribble(one.points, 0) for prompts in all_prompts for one in prompts.scribbles if one.label == 1)
+    strokes = tuple(replace(one, label=0) for prompts in all_prompts for one in prompts.scribbles if one.label == 1)
     if not points:
         return Prompts()
     return Prompts(np.vstack(points) * np.array([1, 1, 1, 0]), scribbles=strokes, clicked=np.concatenate(clicked))
@@ -25,7 +25,7 @@ def negatives(turns: Sequence[Turn]) -> Prompts:
 def on_slices(prompts: Prompts, slices: frozenset[int]) -> Prompts:
     """The points and scribbles on some axial slices."""
     kept = np.isin(prompts.points[:, 0], list(slices))
-    strokes = [Scribble(one.points[np.isin(one.points[:, 0], list(slices))], one.label) for one in prompts.scribbles]
+    strokes = [replace(one, points=one.points[np.isin(one.points[:, 0], list(slices))]) for one in prompts.scribbles]
     return Prompts(
         prompts.points[kept],
         scribbles=tuple(stroke for stroke in strokes if len(stroke.points)),

@@ -89,9 +89,7 @@ def checked_update(answer: Answer, shape: Index) -> Mask:
         raise Refused(f"its mask is {got}, expected an array with three axes (z, y, x)")
     if array.dtype != bool:
         raise Refused(f"its mask holds {array.dtype}, expected true or false; {THRESHOLD}")
-    if not _whole(start, 3):
-        raise Refused(f"its mask starts at {_short(start)}, expected three whole numbers (z, y, x)")
-    update = Mask((int(start[0]), int(start[1]), int(start[2])), array)  # small integers of numpy would overflow
+    update = Mask(checked_start("mask", start), array)
     if array.size and not _inside(update.box, shape):
         raise Refused(f"its mask fills the box {_listed(update.box)}, outside of {_volume(shape)}; cut it off")
     if valid.slices is not None and valid.box is not None:
@@ -116,6 +114,17 @@ def checked_update(answer: Answer, shape: Index) -> Mask:
     if not is_a(int, answer.batch) or not 1 <= answer.batch <= LARGEST:
         raise Refused(f"its batch is {_short(answer.batch)}, expected the number of requests, 1 or more")
     return update
+
+
+def checked_start(what: str, start: Any) -> Index:
+    """Where an array of an answer begins, in Python's own integers, because small ones of numpy would overflow.
+
+    Raises:
+        Refused: it is not three whole numbers.
+    """
+    if not _whole(start, 3):
+        raise Refused(f"its {what} starts at {_short(start)}, expected three whole numbers (z, y, x)")
+    return int(start[0]), int(start[1]), int(start[2])
 
 
 def check_failure(failure: Failure) -> None:

@@ -83,6 +83,9 @@ def check_source(tree: ast.Module, path: Path) -> None:
             )
         if name is not None and not _NAME.fullmatch(name):
             raise IntraBenchError(f"{path}: class {node.name} has the name {name!r}, {_SPELLING}")
+    for made in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
+        if (found := name_and_kind(made)) and not _NAME.fullmatch(found[0]):
+            raise IntraBenchError(f"{path}: function {made.name} makes a class with the name {found[0]!r}, {_SPELLING}")
 
 
 def written_name(node: ast.ClassDef) -> str | None:
@@ -340,10 +343,11 @@ def name_and_kind(node: ast.stmt) -> tuple[str, str] | None:
     """The name of a class, or of one that a decorator makes, and its kind: one of `KINDS`, or empty."""
     if isinstance(node, ast.ClassDef) and (name := written_name(node)):
         return name, next((KINDS[parent] for parent in sorted(_parents(node)) if parent in KINDS), "")
-    for one in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-        match one:
-            case ast.Call(ast.Name(decorator), [ast.Constant(str(name)), *_]) if decorator in DECORATORS:
-                return name, KINDS.get(DECORATORS[decorator], "")
+    for call in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+        if isinstance(call, ast.Call) and (base := DECORATORS.get(ast.unparse(call.func).rpartition(".")[2])):
+            values = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "name")]
+            if values and isinstance(values[0], ast.Constant) and isinstance(values[0].value, str):
+                return values[0].value, KINDS.get(base, "")
     return None
 
 

@@ -105,7 +105,8 @@ def superpixels(name: str, requires: str = "", **attributes: Any) -> Callable[[L
 
     requires: the module that it needs. attributes: others of the class.
     """
-    return lambda function: of_function(Superpixels, "segment", function, **_about(name, requires), **attributes)
+    about = _about(name, requires) | attributes
+    return lambda function: of_function(Superpixels, "segment", function, **about)
 
 
 def slice_superpixels(name: str, requires: str = "", **attributes: Any) -> Callable[[Labelled], type[Superpixels]]:

@@ -248,13 +248,13 @@ def test_free_turns_come_before_the_next_round_of_the_others() -> None:
 class Both(Stub):
     """Answers a joint session by a label map."""
 
-    def __init__(self, *maps: Any) -> None:
+    def __init__(self, *maps: Any, start: Any = (0, 0, 0)) -> None:
         super().__init__(lambda request: Failure("error", "asked alone"))
-        self.maps, self.joint = list(maps), list[JointRequest]()
+        self.maps, self.start, self.joint = list(maps), start, list[JointRequest]()
 
     def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
         self.joint += requests
-        return [JointAnswer((0, 0, 0), self.maps.pop(0), memory=len(self.joint), seconds=3.0) for _ in requests]
+        return [JointAnswer(self.start, self.maps.pop(0), memory=len(self.joint), seconds=3.0) for _ in requests]
 
 
 def test_a_model_may_answer_for_all_targets_at_once() -> None:
@@ -279,6 +279,22 @@ def test_a_model_may_answer_for_all_targets_at_once() -> None:
 def test_a_label_map_that_cannot_be_right_fails_all_targets(labels: Any, wording: SnapshotAssertion) -> None:
     one = joint(Scripted(((click(1, 3, 3),), (click(1, 3, 9),))), [LEFT, RIGHT], whole=True)
     play([one], Both(labels))
+    assert [[status for _, status, _ in each] for each in rows(one)] == [["error"], ["error"]]
+    assert one.sessions[1].rows[0]["error"] == wording
+
+
+@pytest.mark.parametrize("start", [(0, 2, 1), (np.uint8(0), np.int8(2), np.uint8(1))])
+def test_a_label_map_may_be_a_part_of_the_volume(start: Any) -> None:
+    labels = LEFT.astype(np.int16) + 2 * RIGHT
+    one = joint(Scripted(((click(1, 3, 3),), (click(1, 3, 9),))), [LEFT, RIGHT], whole=True)
+    play([one], Both(labels[:, 2:, 1:], start=start))
+    assert [[round(dice, 3) for _, _, dice in each] for each in rows(one)] == [[1.0], [1.0]]
+
+
+@pytest.mark.parametrize("start", [(0.5, 1, 1), None, (0, 0), "abc"])
+def test_a_label_map_that_begins_nowhere_fails_all_targets(start: Any, wording: SnapshotAssertion) -> None:
+    one = joint(Scripted(((click(1, 3, 3),), (click(1, 3, 9),))), [LEFT, RIGHT], whole=True)
+    play([one], Both(LEFT.astype(np.int16), start=start))
     assert [[status for _, status, _ in each] for each in rows(one)] == [["error"], ["error"]]
     assert one.sessions[1].rows[0]["error"] == wording
 

@@ -72,6 +72,7 @@ def test_strokes_of_each_kind_keep_their_shape_and_move_by_themselves(ball: np.n
 
     two = shifts([stroke(rows) for stroke in STROKES.values() for _ in range(2)])
     assert all(z == 0 and (dy, dx) != (0, 0) for z, dy, dx in two)
+    assert len({tuple(shift) for shift in two}) == len(two)
     for number, stroke in enumerate(STROKES.values()):  # and those of other kinds change nothing
         assert shifts([stroke(rows), stroke(rows)]) == two[2 * number : 2 * number + 2]
 

@@ -224,6 +224,12 @@ WRONG = [
     (
         "metric",
         "worst = 9.0",
+        "worst = 9.0\n    bounds = (1.0, 0.0)",
+        "has bounds = (1.0, 0.0), expected the least and the greatest value; write bounds = (0.0, 1.0)",
+    ),
+    (
+        "metric",
+        "worst = 9.0",
         "worst = True",
         "has worst = True, expected a number; write the value that failed sessions count as",
     ),

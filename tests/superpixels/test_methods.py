@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from intrabench.superpixels.partitions.pair import PartitionPair
 from intrabench.superpixels.partitions.partition import Partition
 from intrabench.superpixels.partitions.relabel import connected
 from intrabench.volume import write_nifti
+from tests.conftest import Said
+from tests.own_classes import in_workspace
 from tests.wording import without_reasons
 
 METHODS = [
@@ -238,3 +241,25 @@ def test_a_method_that_fails(picture: Picture, segments: int, wording: SnapshotA
 def test_parameters_that_mean_nothing(spec: str) -> None:
     with pytest.raises(IntraBenchError, match="does not fit"):
         registry.make("superpixels", spec)
+
+
+MADE = """
+import numpy as np
+from intrabench.superpixels import base
+
+
+@base.slice_superpixels(name="halves", version="1")
+def halves(self, image, segments):
+    \"\"\"The upper and the lower half of a slice.\"\"\"
+    labels = np.zeros(image.shape[:2], int)
+    labels[len(labels) // 2 :] = 1
+    return labels
+"""
+
+
+def test_a_method_of_a_workspace_may_be_a_function(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    file = in_workspace("superpixels", MADE)
+    assert "halves" in say("list", "superpixels").out
+    assert "upper and the lower" in say("info", "halves").out
+    file.write_text(MADE.replace("halves", "two halves", 1))
+    assert say("list", "superpixels").err == wording

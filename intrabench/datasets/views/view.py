@@ -19,8 +19,8 @@ def _of_base(method: F) -> F:
     """The method of a view that asks the data set."""
 
     @wraps(method, updated=())
-    def call(self: View, *arguments: Any) -> Any:
-        return getattr(self.base, method.__name__)(*arguments)
+    def call(self: View, *arguments: Any, **options: Any) -> Any:
+        return getattr(self.base, method.__name__)(*arguments, **options)
 
     return cast(F, call)
 
