@@ -19,6 +19,8 @@ WORDS = ("adapted", "why_not_applicable")
 """Columns of texts that say the same line by line, where there are no footnotes."""
 UNPLAYED = "cut_short"
 """Another one, which is only there if it has something to say."""
+MEAN_OF = "mean of "
+"""How a footnote begins that says of how few targets a mean is."""
 PARTIAL = "fewer_targets"
 """And one for means of fewer targets than other lines have."""
 
@@ -82,7 +84,7 @@ class _Note:
 
     def say(self, note: str) -> str:
         if note.startswith(FEWER):
-            return f"mean of {note.removeprefix(FEWER)} targets that lines here have; --common takes the same in all"
+            return f"{MEAN_OF}{note.removeprefix(FEWER)} targets that lines here have; --common takes the same in all"
         after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""
         return f"{note}{',' if ':' in note else ''} in {shares(self.shares)}{after}"
 
@@ -141,7 +143,7 @@ def _lettered(
     if rest := [note for note in notes if note not in letters]:
         last = next(islice(_letters(), len(ordered), None))
         letters |= dict.fromkeys(rest, last)
-        texts[last] = f"{len(rest)} rarer notes; `intrabench export rows` has them, in its columns adapted and error"
+        texts[last] = f"{len(rest)} rarer notes; `intrabench table --csv` has them all"
     return letters, texts
 
 

@@ -16,6 +16,7 @@ from intrabench.reporting.numbers import numbers_heading, numbers_places, number
 from intrabench.reporting.table import (
     Layout,
     annotated_table,
+    apart_by_effort,
     effort_table,
     few_places,
     places,
@@ -106,7 +107,7 @@ def make_table(
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, lines, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, protocol, lead=not reference)
     if common:
-        rows, lacking = on_shared(rows, layout.measured(rows), layout.by)
+        rows, lacking = on_shared(rows, layout.measured(rows), apart_by_effort(rows, layout).by)
         left_out = [*left_out, *lacking]
         if rows.is_empty():
             raise IntraBenchError(f"the lines in {folder} share no target; omit --common, or choose fewer of them")

@@ -203,7 +203,7 @@ def _said(frame: pl.DataFrame, shown: pl.DataFrame, question: Question) -> list[
     if len(shown) < len(frame):
         lines.append("single data sets: give two models, or --csv")
     single = frame.filter(pl.col("dataset") != AVERAGE)
-    few = single.filter(pl.col("patients") < FEW).select("dataset", "patients").unique().sort("dataset", "patients")
+    few = single.filter(pl.col("patients") < FEW).group_by("dataset").agg(pl.col("patients").min()).sort("dataset")
     if not few.is_empty():
         told = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
         lines.append(f"fewer than {FEW} patients, too few to say how much they differ: {told}")

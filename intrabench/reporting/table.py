@@ -105,7 +105,7 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
     `average` is the mean of the columns and empty if one of them is. Effort is the mean over sessions that did not
     fail; `failed` and `not_applicable` are counted.
     """
-    layout = _apart(rows, layout or Layout())
+    layout = apart_by_effort(rows, layout or Layout())
     check_columns(rows, [*layout.by, layout.columns])
     if "protocol" not in layout.by:
         check_mixable(rows, scored_by(layout.metric), layout.how)
@@ -121,11 +121,12 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
 
 def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
     """What is to be noted at the numbers of `effort_table`."""
-    layout = _apart(rows, layout or Layout())
+    layout = apart_by_effort(rows, layout or Layout())
     keys = list(layout.by)
     rows = rows.with_columns(_labels(layout.columns))
 
-    def notes(by: Sequence[str]) -> pl.DataFrame:
+    def notes(columns: Sequence[str]) -> pl.DataFrame:
+        by = list(dict.fromkeys(columns))
         return pl.concat([layout.adapted(rows, by), layout.cut_short(rows, by)], how="diagonal_relaxed")
 
     few = unequal(layout.measured(rows).with_columns(_labels(layout.columns)), keys, layout.columns)
@@ -136,13 +137,13 @@ def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
         Place(cells.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
         for value, heading in headings(rows, layout.columns).items()
     ]
-    whole = pl.concat([notes(keys), few.drop(layout.columns)], how="diagonal_relaxed")
+    whole = pl.concat([notes(keys), few.select(*keys, *few.columns[-5:])], how="diagonal_relaxed")
     return [*found, Place(whole, keys, ["average"], again=True)]
 
 
 def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
     """The same at the numbers of `round_table`; footnotes count what happened up to the last round of a line."""
-    layout = _apart(rows, layout or Layout())
+    layout = apart_by_effort(rows, layout or Layout())
     ends, top = _ends(rows, layout)
     found = []
     for number in range(top + 1):
@@ -166,7 +167,7 @@ def _ends(rows: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, int]:
 
 def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFrame:
     """The lines of `effort_table` after every round that was played, up to its round, with a column `round`."""
-    layout = _apart(rows, layout or Layout())
+    layout = apart_by_effort(rows, layout or Layout())
     keys = list(layout.by)
     check_columns(rows, keys)
     ends, top = _ends(rows, layout)
@@ -180,7 +181,7 @@ def round_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFram
     return pl.concat(tables, how="diagonal_relaxed").sort([*keys, "round"])
 
 
-def _apart(rows: pl.DataFrame, layout: Layout) -> Layout:
+def apart_by_effort(rows: pl.DataFrame, layout: Layout) -> Layout:
     """The layout with a line for each table of seconds, if rows have several: seconds of two tables have no mean."""
     several = "effort" not in layout.by and "effort" in rows.columns and rows["effort"].n_unique() > 1
     return replace(layout, by=(*layout.by, "effort")) if several else layout

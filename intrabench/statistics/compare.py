@@ -52,7 +52,7 @@ class Comparison:
     """Differences B - A on common units (`UNIT`); positive means that B is better, whatever the metric.
 
     datasets: a row per data set and `AVERAGE`: `difference`, its interval of 95 %, `low` to `high`, `false`, the
-    probability that the claim "B is better than A" is false, and `fewest` (as `claims.differences`); `sd_a`, `sd_b` and
+    probability that the claim "B is better than A" is false, and `fewest` (as `differences`); `sd_a`, `sd_b` and
     `correlation` of the means of patients, which the published formula takes (null for `AVERAGE`); `units`, `wins`,
     `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties; `infinite` of the
     units, with such a value on either side, enter those counts but no mean (HD95 of failures; two are a tie);

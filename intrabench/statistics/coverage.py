@@ -12,34 +12,36 @@ from intrabench.statistics.notes import FEWER
 from intrabench.statistics.scores import TARGET
 
 LEAST = 0.5
-"""The least share of a data set's targets that a line with some of them must have to be compared."""
+"""A line with some targets of a data set must have so many, of those that half of the lines have, to be compared."""
+
+OF_TARGET = (*TARGET, "instance", "patient", "target_ml", "target_voxels")
+"""Columns that are of the target, whoever prompts and answers: lines that differ in them are of different targets."""
 
 
 def coverage(scored: pl.DataFrame, by: Sequence[str], within: str = "dataset") -> pl.DataFrame:
     """Of how many targets each line has values: `by`, `within`, ``targets``, and ``of``, those that any line has.
 
-    scored: `scores`. within: a column whose values are apart, as columns of tables are. Lines without a value have 0
-    targets there.
+    scored: `scores`. within: a column whose values are apart, as columns of tables are; so are those of `OF_TARGET`. A
+    line without a value is not there. half: so many targets half of the lines have, at least.
     """
-    valued = _valued(scored, [*by, within])
-    names = valued.group_by(within).agg(pl.struct(TARGET).n_unique().alias("of"))
-    lines = scored.select(by).unique()
-    counts = valued.group_by([*by, within]).agg(pl.len().alias("targets"))
-    every = lines.join(names, how="cross")
-    return (
-        every.join(counts, on=[*by, within], how="left", nulls_equal=True)
-        .with_columns(pl.col("targets").fill_null(0))
-        .select(*by, within, "targets", "of")
-        .sort(*by, within, nulls_last=True)
-    )
+    keys = list(dict.fromkeys([*by, within]))
+    apart = _apart(by, within)
+    valued = _valued(scored, keys)
+    counts = valued.group_by(keys).agg(pl.len().alias("targets"))
+    half = pl.col("targets").sort(descending=True).get((pl.len() - 1) // 2).over(apart)
+    every = valued.group_by(apart).agg(pl.struct(TARGET).n_unique().alias("of"))
+    found = counts.with_columns(half=half).join(every, on=apart, nulls_equal=True)
+    return found.select(*keys, "targets", "half", "of").sort(keys, nulls_last=True)
 
 
 def partial_lines(covered: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """The lines of `coverage` that cannot be compared, and ``missing``: what they lack, by data set, in words.
 
-    Lines without any value in a data set are not among them: nobody takes their mean there for that of others.
+    Of two lines none is among them.
     """
-    few = covered.filter((pl.col("targets") > 0) & (pl.col("targets") < LEAST * pl.col("of")))
+    few = covered.filter(pl.col("targets") < LEAST * pl.col("half"))
+    if covered.select(by).unique().height - few.select(by).unique().height < 2:
+        few = few.clear()
     words = pl.format("{} of {} targets of {}", pl.col("of") - pl.col("targets"), "of", "dataset")
     return few.group_by(by).agg(words.sort_by("dataset").alias("missing")).sort(by, nulls_last=True)
 
@@ -51,10 +53,10 @@ def shared(scored: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, pl.Da
     """
     left_out = partial_lines(coverage(scored, by), by)
     kept = scored.join(left_out, on=list(by), how="anti", nulls_equal=True)
-    valued = _valued(kept, by)
-    lines = valued.group_by("dataset").agg(pl.struct(by).n_unique().alias("_of"))
-    targets = valued.group_by(TARGET).agg(pl.len().alias("_lines")).join(lines, on="dataset")
-    common = targets.filter(pl.col("_lines") == pl.col("_of"))
+    valued, apart = _valued(kept, by), _apart(by, "dataset")
+    lines = valued.group_by(apart).agg(pl.struct(by).n_unique().alias("_of"))
+    targets = valued.group_by(list(dict.fromkeys([*TARGET, *apart]))).agg(pl.len().alias("_lines"))
+    common = targets.join(lines, on=apart, nulls_equal=True).filter(pl.col("_lines") == pl.col("_of"))
     return kept.join(common, on=list(TARGET), how="semi", nulls_equal=True), left_out
 
 
@@ -79,8 +81,7 @@ def on_shared(
 
 def unequal(scored: pl.DataFrame, by: Sequence[str], within: str = "dataset") -> pl.DataFrame:
     """What is to be noted at means that are not over all targets that any line has: `coverage` as `adapted` has it."""
-    covered = coverage(scored, by, within)
-    few = covered.filter((pl.col("targets") > 0) & (pl.col("targets") < pl.col("of")))
+    few = coverage(scored, by, within).drop("half").filter(pl.col("targets") < pl.col("of"))
     counts = pl.col("targets", "of").cast(pl.UInt32)
     none = pl.lit(0, pl.UInt32)
     note = pl.format(FEWER + "{} of {}", "targets", "of")
@@ -95,6 +96,11 @@ def _about_shared(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     gone = sorted(set(every["dataset"]) - set(common["dataset"]))
     count = f"lines are compared on the {common.height} of {several(every.height, 'target')} that they share"
     return [count, *(f"they share none of {name}" for name in gone if common.height)]
+
+
+def _apart(by: Sequence[str], within: str) -> list[str]:
+    """The columns whose values are apart: lines are compared only where these are equal."""
+    return list(dict.fromkeys([within, *(name for name in by if name in OF_TARGET)]))
 
 
 def _valued(scored: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

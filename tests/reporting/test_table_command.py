@@ -215,12 +215,17 @@ def test_means_of_fewer_targets_have_a_letter_and_common_takes_the_same(
 
     base, own, tried = [0.7] * 4 + [0.9] * 4, [0.75] * 4, [0.99] * 3
     Path("out/rows").mkdir(parents=True)
-    pl.concat([line("base", *base), line("own", *own), line("tried", *tried)]).write_parquet("out/rows/run-1.parquet")
+    lines = [line("base", *base), line("base2", *base), line("own", *own), line("tried", *tried)]
+    pl.concat(lines).write_parquet("out/rows/run-1.parquet")
     text = say("table", "--out", "out").out
-    lines = [each for each in text.splitlines() if "│ p" in each]
-    cells = [each.rstrip(" │").rpartition("│")[2].split() for each in lines]
-    assert cells == [["0.800"], ["0.750", "a"], ["0.990", "b"]]
+    shown = [each for each in text.splitlines() if "│ p" in each]
+    cells = [each.rstrip(" │").rpartition("│")[2].split() for each in shown]
+    assert cells == [["0.800"], ["0.800"], ["0.750", "a"], ["0.990", "b"]]
     assert [each for each in text.splitlines() if each[:3] in ("a  ", "b  ")] == wording
     frame = say("table", "--out", "out", "--common", "--csv")
-    assert [one["d"] for one in csv.DictReader(frame.out.splitlines())] == ["0.7", "0.75"]
+    assert [one["d"] for one in csv.DictReader(frame.out.splitlines())] == ["0.7", "0.7", "0.75"]
     assert frame.err == wording
+    for by in ("case", "model,case", "dataset", "model,dataset"):  # lines of other cases are not to be equal
+        told = say("table", "--out", "out", "--by", by)
+        assert (told.code, "mean of" in told.out) == (0, by == "model,dataset")
+    assert say("table", "--out", "out", "--columns", "prompter").code == 0

@@ -26,15 +26,17 @@ BY = ["line"]
 def test_a_line_with_half_of_the_targets_is_compared_on_them_and_one_with_fewer_is_left_out(
     wording: SnapshotAssertion,
 ) -> None:
-    every = scored(base={"d": FULL}, own={"d": HALF}, tried={"d": FEW})
+    every = scored(base={"d": FULL}, other={"d": FULL}, own={"d": HALF}, tried={"d": FEW})
     found = coverage(every, BY)
-    assert found.rows() == [("base", "d", 8, 8), ("own", "d", 4, 8), ("tried", "d", 3, 8)]
+    assert found.rows() == [(name, "d", n, 8, 8) for name, n in (("base", 8), ("other", 8), ("own", 4), ("tried", 3))]
     common, left_out = shared(every, BY)
     assert left_out["line"].to_list() == ["tried"]
     rows, sentences = on_shared(every, every, BY)
     assert sentences == wording
     assert rows.filter(pl.col("value").is_not_null()).equals(common.filter(pl.col("value").is_not_null()))
-    assert set(common.select("line", "case").rows()) == {(one, f"c{n}") for one in ("base", "own") for n in range(4)}
+    assert set(common.select("line", "case").rows()) == {
+        (one, f"c{n}") for one in ("base", "other", "own") for n in range(4)
+    }
     assert unequal(every, BY).select("line", "note", "sessions", "of").rows() == [
         ("own", "fewer targets: 4 of 8", 4, 8),
         ("tried", "fewer targets: 3 of 8", 3, 8),
@@ -56,6 +58,24 @@ def test_a_line_that_lacks_a_whole_data_set_has_no_mean_there_that_could_mislead
     assert common.group_by("line", "dataset").len().sort("line", "dataset").rows() == [
         *(("base", "d", 4), ("base", "e", 4), ("half", "d", 4), ("half", "e", 4), ("own", "d", 4)),
     ]
+
+
+def test_a_line_with_many_targets_does_not_throw_out_those_of_the_others() -> None:
+    every = scored(most={"d": FULL}, **{name: {"d": FEW} for name in ("a", "b", "c")})
+    common, left_out = shared(every, BY)
+    assert left_out.is_empty()
+    assert common.group_by("line").len().sort("line").rows() == [("a", 3), ("b", 3), ("c", 3), ("most", 3)]
+    two, left_out = shared(scored(most={"d": FULL}, few={"d": [0.9]}), BY)
+    assert (left_out.height, two.height) == (0, 2)
+
+
+def test_what_belongs_to_a_target_sets_lines_apart_that_nobody_compares() -> None:
+    every = scored(base={"d": FULL}, own={"d": HALF})
+    for by in (["case"], ["line", "case"], ["line", "dataset"], ["dataset"]):
+        assert unequal(every, by)["sessions"].to_list() == ([4] if by == ["line", "dataset"] else [])
+        assert unequal(every, by, "line").is_empty()  # columns are not compared with each other
+    common, _ = shared(every, ["line", "case"])
+    assert common["case"].n_unique() == 8  # a case that only one line has is compared with nothing
 
 
 def test_seeds_are_not_targets() -> None:

@@ -30,12 +30,10 @@ def samples(found: LineResults) -> Iterator[dict[str, Any]]:
             played = rounds[session["session"],]
             if last is not None:
                 played = played.filter(pl.col("round") <= last)
-            yield _sample(found, result, session, played.to_dicts())
+            yield _sample(result, session, played.to_dicts())
 
 
-def _sample(
-    found: LineResults, result: Result, session: Mapping[str, Any], played: Sequence[Mapping[str, Any]]
-) -> dict[str, Any]:
+def _sample(result: Result, session: Mapping[str, Any], played: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     where = f"{session['dataset']} (version {session['dataset_version']}), case {session['case']}"
     raw = f"{where}, target {session['target']}, prompter {result.prompter}, seed {session['seed']}"
     turns = [message for row in played for message in _messages(row, result)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
@@ -107,19 +107,25 @@ def interval_text(low: float | None, high: float | None, digits: int) -> str:
 
 
 def with_best_marks(
-    rows: Sequence[Sequence[Cell]], groups: Sequence[Hashable], bests: Sequence[Best | None]
+    rows: Sequence[Sequence[Cell]],
+    groups: Sequence[Hashable],
+    bests: Sequence[Best | None],
+    fewer: Set[str] = frozenset(),
 ) -> list[list[Cell]]:
     """The rows with `Cell.best` in the last columns, for which `bests` says which values are best (None: no mark).
 
     Values are compared within a group, such as the models with one prompter. Those that look the same are all best.
-    Those whose interval overlaps that of the best are ``alike``. Of a single value nothing is said.
+    Those whose interval overlaps that of the best are ``alike``. Of a single value nothing is said, and of values of
+    different targets: those with one of the marks `fewer`.
     """
     made = [list(row) for row in rows]
     for column, best in enumerate(reversed(bests), 1):
         if best is None:
             continue
         for group in dict.fromkeys(groups):
-            _mark([row for row, of in zip(made, groups, strict=True) if of == group], -column, best)
+            alike = [row for row, of in zip(made, groups, strict=True) if of == group]
+            if not any(fewer & set(row[-column].note.split(",")) for row in alike):
+                _mark(alike, -column, best)
     return made
 
 

@@ -317,7 +317,7 @@ def not_compared(results: BudgetResults, compared: Set[int]) -> list[Sentence]:
     whole = {row["state"] for row in results.reached.table.filter(pl.col("dataset") == AVERAGE).to_dicts()}
     there = {line for every in results.reached.places.values() for line, one in every.items() if one.state in whole}
     notes: list[Sentence] = []
-    groups = [line for line in lines["line"] if line not in compared]
+    groups = [prompter for prompter in lines["prompter"] if clicks_of(prompter) is not None]
     if groups:
         notes.append(
             [text("Groups of clicks are left out, because no user chooses one; they are under Where people click.")]

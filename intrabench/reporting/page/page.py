@@ -188,7 +188,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "curves_note": sentence(adapted(rows, ["line"]), evaluation.names),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),
         "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
-        **_ranking(fair, same, same_draws, names.seen, marked, lead),
+        **_ranking(fair, same, same_draws, names.seen, marked.without_fewer(), lead),
         **claim_section(same, fair.lines, lead),
         "sizes": tables.size_grid(strata(scored, evaluation.pictures), lines, marked, lead),
         "perturbed": _perturbed(dice, evaluation.names, how),

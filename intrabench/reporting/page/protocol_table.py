@@ -101,7 +101,9 @@ def _grid(
         groups.append((about["shown"], dataset))
     bests: list[Best | None] = [*(best(spec) for _, spec in numbers), *extra.values()]
     heads = ["Model", "Prompter", "Data set", *(head for head, _ in numbers), *extra]
-    return Grid(f"own-{preset.id.partition('@')[0]}", heads, with_best_marks(made, groups, bests), headed=3)
+    return Grid(
+        f"own-{preset.id.partition('@')[0]}", heads, with_best_marks(made, groups, bests, notes[None].fewer), headed=3
+    )
 
 
 def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolicy) -> dict[tuple[int, str], float]:

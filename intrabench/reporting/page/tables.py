@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import polars as pl
 
 from intrabench.metrics.base import Best, Metric
-from intrabench.reporting.footnotes import Footnotes, Place, footnotes
+from intrabench.reporting.footnotes import MEAN_OF, Footnotes, Place, footnotes
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, with_best_marks, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
@@ -30,8 +30,15 @@ EFFORT = {
 }
 """Columns of effort and their names."""
 
-Notes: TypeAlias = Mapping[tuple[int, str], str]
-"""Marks of footnotes by line and data set, or `AVERAGE`."""
+
+class Notes(dict[tuple[int, str], str]):
+    """Marks of footnotes by line and data set, or `AVERAGE`. fewer: those at means of fewer targets than others."""
+
+    fewer: Set[str] = frozenset()
+
+    def without_fewer(self) -> Notes:
+        """Those of numbers that are of the same targets in all lines."""
+        return Notes({at: ",".join(sorted({*marks.split(",")} - self.fewer)) for at, marks in self.items()})
 
 
 def line_notes(
@@ -60,11 +67,15 @@ def line_notes(
     for one, played in capped.items():
         places += at(cut_short_of(played, by, one), cut_short_of(played, ["line"], one), [one])
     found = footnotes(lines.select("line"), places)
-    marks: dict[Measure | None, dict[tuple[int, str], str]] = {one: {} for one in (None, *capped)}
+    fewer = frozenset(mark for mark, words in found.texts.items() if words.startswith(MEAN_OF))
+    marks = dict[Measure | None, Notes]()
+    for one in (None, *capped):
+        marks[one] = Notes()
+        marks[one].fewer = fewer
     for (of, name), column in columns.items():
         cells = found.marks.get(column, [""] * lines.height)
         marks[of] |= {(line, name): mark for line, mark in zip(lines["line"], cells, strict=True) if mark}
-    return found, {**marks}
+    return found, marks
 
 
 def effort_grid(
@@ -100,7 +111,7 @@ def effort_grid(
 
     names = [name.replace("_", " ").capitalize() for name in counted]
     heads = [*names, "Interactions", "DoF", "User,\u00a0s", "Machine,\u00a0s", *places]
-    return _grid("effort", spending, heads, cells, bests=[lead.best] * len(places))
+    return _grid("effort", spending, heads, cells, bests=[lead.best] * len(places), fewer=notes.fewer)
 
 
 def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how: Aggregation, notes: Notes) -> Grid:
@@ -204,21 +215,25 @@ def _grid(
     cells: Callable[[Mapping[str, Any]], Sequence[Cell]],
     notes: Notes | None = None,
     bests: Sequence[Best | None] = (),
+    fewer: Set[str] = frozenset(),
 ) -> Grid:
     """A table with one row per line: columns that identify the line, then its `cells`, with its note.
 
-    bests: of the last columns, which values are marked as the best among the models with one prompter.
+    bests: of the last columns, which values are marked as the best among the models with one prompter. fewer: marks of
+    values that are not compared; those of `notes` are among them.
     """
     names = {"shown": "Prompter", "label": "Model", "notes": "Which"}
     if lines["notes"].eq("").all():
         del names["notes"]
+    marks = notes or Notes()
     rows = []
     for line in lines.iter_rows(named=True):
-        note = (notes or {}).get((line["line"], AVERAGE), "")
+        note = marks.get((line["line"], AVERAGE), "")
         numbers = [replace(cell, note=cell.note or note) for cell in cells(line)]
         rows.append([*(word(line[name]) for name in names), *numbers])
     groups = lines.select("shown", "notes").rows()
-    return Grid(id, [*names.values(), *heads], with_best_marks(rows, groups, bests), headed=len(names))
+    marked = with_best_marks(rows, groups, bests, fewer | marks.fewer)
+    return Grid(id, [*names.values(), *heads], marked, headed=len(names))
 
 
 def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, float]:

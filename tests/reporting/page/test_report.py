@@ -338,13 +338,18 @@ def test_lines_are_compared_on_the_targets_that_they_share(tmp_path: Path, wordi
         return rows(*({"dice": value, "case": str(case)} for case, value in enumerate(values)), model=model)
 
     base, own, tried = [0.7] * 4 + [0.9] * 4, [0.75] * 4, [0.99] * 3
-    given = pl.concat([line("base", *base), line("own", *own), line("tried", *tried)])
+    given = pl.concat([line("base", *base), line("base2", *base), line("own", *own), line("tried", *tried)])
     page, text = report(store(tmp_path / "results", given))
     cells = {one[1]: one[-1] for one in page.tables["effort"][1:]}
-    assert {model: cell[:5] for model, cell in cells.items()} == {"base": "0.800", "own": "0.750", "tried": "0.990"}
-    assert ["note" in cells[model] for model in ("base", "own", "tried")] == [False, True, True]
-    assert [one[1] for one in page.tables["ranking"][1:]] == ["own", "base"]
-    assert "0.050" in page.tables["pairs"][1][2]
+    expected = {"base": "0.800", "base2": "0.800", "own": "0.750", "tried": "0.990"}
+    assert {model: cell[:5] for model, cell in cells.items()} == expected
+    assert ["note" in cell for cell in cells.values()] == [False, False, True, True]
+    assert not any("best" in cell for cell in cells.values())  # of different targets
+    ranked = page.tables["ranking"][1:]
+    assert [one[1] for one in ranked] == ["own", "base", "base2"]
+    assert not any("note" in part for one in ranked for part in one)
+    assert "Groups of clicks" not in text
+    assert sorted(one[2][-5:] for one in page.tables["pairs"][1:]) == ["0.000", "0.050", "0.050"]
     assert not any("tried" in part for one in page.tables["pairs"] for part in one)
     assert [sentence_with(text, words) for words in ("mean of 4", "mean of 3", "they share", "tried, which")] == wording
 
