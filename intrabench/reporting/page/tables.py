@@ -69,9 +69,9 @@ def line_notes(
     found = footnotes(lines.select("line"), places)
     fewer = frozenset(mark for mark, words in found.texts.items() if words.startswith(MEAN_OF))
     marks = dict[Measure | None, Notes]()
-    for one in (None, *capped):
-        marks[one] = Notes()
-        marks[one].fewer = fewer
+    for of in (None, *capped):
+        marks[of] = Notes()
+        marks[of].fewer = fewer
     for (of, name), column in columns.items():
         cells = found.marks.get(column, [""] * lines.height)
         marks[of] |= {(line, name): mark for line, mark in zip(lines["line"], cells, strict=True) if mark}
