@@ -65,7 +65,7 @@
     columns = [
       ...Object.entries(level.keys).filter(([key], n) => !n || key === "target" || several(key)).map(([key, values]) => ({ head: HEADS[key], values })),
       ...Object.entries(level.counts).map(([key, values]) => ({ head: HEADS[key], values, numeric: true })),
-      ...linesShown().map(({ number, head }) => ({ head, values: level.values[number], numeric: true, line: number })),
+      ...linesShown().map(({ number, head }) => ({ head, values: level.values[number], fewer: level.fewer?.[number], numeric: true, line: number })),
     ];
     const words = controls.search.value.toLowerCase().split(/\s+/), [set, label] = [controls.set, controls.label].map((one) => one.value.slice(1));
     const limit = controls.limit.value === "" ? null : Number(controls.limit.value), scores = columns.filter((column) => column.line !== undefined);
@@ -93,7 +93,7 @@
     });
   }
 
-  const shown = (value) => (value === null ? "–" : value === Infinity ? "∞" : fixed(value, data.digits));
+  const shown = (value, targets) => (value === null ? "–" : value === Infinity ? "∞" : fixed(value, data.digits)) + (targets ? ` (${targets})` : "");
 
   function show() {
     const pages = Math.max(1, Math.ceil(rows.length / PAGE)), page = Math.min(Math.max(Number(view.get("page") ?? 1) || 1, 1), pages) - 1;
@@ -138,7 +138,8 @@
       if (stays(n)) cell.scope = "row";
       cell.className = [one.numeric && "number", stays(n)].filter(Boolean).join(" ");
       const value = one.values[row], target = one.line === undefined || value === null ? null : targetOf(row);
-      cell[target ? "appendChild" : "append"](target ? link(target, one.line, shown(value)) : one.line === undefined ? String(value) : shown(value));
+      const text = one.line === undefined ? String(value) : shown(value, one.fewer?.[row]);
+      cell[target ? "appendChild" : "append"](target ? link(target, one.line, text) : text);
     });
     return made;
   }

@@ -64,16 +64,24 @@ def _targets(scored: pl.DataFrame) -> pl.DataFrame:
 
 
 def _level(table: pl.DataFrame, keys: Sequence[str], lines: Sequence[int]) -> dict[str, Any]:
-    """The columns that name a row, the number of its targets, and a column of values for each line."""
+    """The columns that name a row, and a column of values for each line; of means also the most targets of a line.
+
+    fewer: the number of targets of each line that has fewer, which is not comparable; else null.
+    """
     wide = table.pivot("line", index=keys, values="value").sort(keys)
-    counts = ["targets"] if "targets" in table.columns else []
-    if counts:
-        wide = wide.join(table.group_by(keys).agg(pl.col("targets").max()), on=keys, how="left", nulls_equal=True)
-    return {
+    missing = [None] * wide.height
+    level = {
         "keys": {name: wide[name].fill_null("").to_list() for name in keys},
-        "counts": {name: wide[name].to_list() for name in counts},
-        "values": [_short(wide[str(line)]) if str(line) in wide else [None] * wide.height for line in lines],
+        "counts": {},
+        "values": [_short(wide[str(line)]) if str(line) in wide else missing for line in lines],
     }
+    if "targets" in table.columns:
+        most = pl.col("targets").max().over(keys)
+        few = table.with_columns(most=most, fewer=pl.when(pl.col("targets") < most).then("targets"))
+        fewer = few.pivot("line", index=keys, values="fewer").sort(keys)
+        level["counts"] = {"targets": few.group_by(keys).agg(pl.col("most").first()).sort(keys)["most"].to_list()}
+        level["fewer"] = [fewer[str(line)].to_list() if str(line) in fewer else missing for line in lines]
+    return level
 
 
 def _short(values: pl.Series) -> list[float | str | None]:

@@ -72,6 +72,8 @@ def test_means_by_label_case_and_target() -> None:
     assert levels["target"]["a", "liver.2", "liver", "d"] == (0.4, None)
     assert len(levels["target"]) == 5
     assert found["data"]["levels"][0]["counts"]["targets"] == [4, 3, 1, 1]
+    assert found["data"]["levels"][0]["fewer"] == [[None] * 4, [1, 1, None, None]]  # means that are not comparable
+    assert "fewer" not in found["data"]["levels"][2]
 
 
 @pytest.mark.parametrize("how", AGGREGATIONS)

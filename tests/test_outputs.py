@@ -1,0 +1,275 @@
+"""Every output says the same: facts of results, each beside what every command says of it.
+
+A new command must be entered in `READS`, in each fact's `says`, or in `OTHERS`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import polars as pl
+import pytest
+import typer
+
+import intrabench
+from intrabench.cli.main import app
+from intrabench.models.weights.registry import BY_HAND
+from tests.conftest import Said
+
+TEXTS = (".html", ".svg", ".json", ".jsonl", ".yaml", ".md", ".csv", ".txt")
+DATA = "cubes"
+BASE, OTHER, THIRD = "box_fill", "random_walker", "supervoxels:method=grid"
+PEOPLE = "human:rater=ab"
+SHA256 = "abcdef12" * 8
+NAMED = f"{OTHER} (weights {SHA256[:8]})"
+WHO = ("--name", "Lab", "--contact", "a@lab.example", "--licence", "CC-BY-4.0")
+
+READS: Mapping[str, Sequence[str]] = {
+    "table": (),
+    "table --common": (),
+    "table --format json": (),
+    "compare": (BASE, OTHER),
+    "compare --json": (BASE, OTHER),
+    "power": (BASE, OTHER, "--difference", "found"),
+    "report": ("made/report.html",),
+    "figures": ("made", "--format", "svg"),
+    "methods": (),
+    "failures": (),
+    "gap": (),
+    "submit": ("made/lab", *WHO),
+    "board build": ("made", "site"),
+    "export rows": ("made/rows.csv",),
+    "export masks": ("made",),
+    "export eee": ("made",),
+    "export hf": ("made", "--benchmark", f"{DATA}=organization/name/task"),
+    "export croissant": ("made",),
+    "export ro-crate": ("made",),
+}
+"""Commands that read results, and what else they are given; what they write is in ``made``."""
+
+AFTER = {"board build": "submit"}
+"""What must be done before."""
+PYTHON = ("table", "compare", "power", "report", "figures", "methods", "submit")
+"""Commands that are functions, too; they show what is asked of both in one place."""
+
+OTHERS = {
+    **dict.fromkeys(("list", "info", "init", "check", "preview", "serve", "job"), "reads no results"),
+    **dict.fromkeys(("run", "annotate", "record", "superpixels run"), "makes rows"),
+    **dict.fromkeys(("merge", "compact"), "keeps rows as they are"),
+    "verify": "plays single sessions again",
+    "calibrate": "measures actions of people",
+    "board check": "says whether a submission is consistent",
+    **dict.fromkeys(("superpixels table", "superpixels report"), "shows superpixels only"),
+}
+"""Commands that say nothing of models and their scores, by reason."""
+GROUPS = {
+    **dict.fromkeys(("data", "weights", "clickability"), "reads no results"),
+    "rate": "reads what people said of masks",
+}
+
+
+def commands(of: typer.Typer = app, group: str = "") -> list[str]:
+    """All commands, as they are typed."""
+    found = [f"{group} {one.name or one.callback.__name__}".strip() for one in of.registered_commands if one.callback]
+    for more in of.registered_groups:
+        assert more.typer_instance
+        found += commands(more.typer_instance, str(more.name or more.typer_instance.info.name))
+    return found
+
+
+def test_every_command_is_entered() -> None:
+    known = {" ".join(word for word in one.split() if not word.startswith("--")) for one in READS} | set(OTHERS)
+    missing = [one for one in commands() if one not in known and one.split()[0] not in GROUPS]
+    assert missing == [], "enter these in READS, with what they say of each fact, or in OTHERS"
+
+
+PLAYERS = pl.col("model").replace_strict({BASE: 0.0, OTHER: 0.02, THIRD: -0.05})
+"""How much better a model is than `BASE`."""
+NUMBER = pl.col("case").str.extract(r"(\d+)$").cast(pl.Int64)
+"""Of a case, from 0 to 11."""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the ``data`` and ``results`` of a real run on twelve cubes of 1000 voxels."""
+    folder = tmp_path_factory.mktemp("played")
+    label = np.zeros((16, 16, 16), np.uint8)
+    label[2:12, 2:12, 2:12] = 1
+    for number in range(12):
+        image = 100.0 * label + np.random.default_rng(number).normal(size=label.shape)
+        for kind, array in (("images", image.astype(np.float32)), ("labels", label)):
+            (folder / DATA / kind).mkdir(parents=True, exist_ok=True)
+            nibabel.save(nibabel.Nifti1Image(array, np.eye(4)), folder / DATA / kind / f"case-{number:02}.nii.gz")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("INTRABENCH_DATA", str(folder / "data"))
+        patch.setenv("INTRABENCH_WORKERS", "0")
+        intrabench.run([BASE, OTHER, THIRD], "box_interp", folder / DATA, metric="hd95", out=folder / "results")
+    return folder
+
+
+def changed(played: Path, output: str, make: Callable[[pl.DataFrame], pl.DataFrame]) -> None:
+    """The default results folder, with other rows; for `gap`, `BASE` is a person and `OTHER` a robot."""
+    copy = Path(shutil.copytree(played / "results", "intrabench-results"))
+    first, *parts = sorted((copy / "rows").iterdir())
+    rows = pl.concat([pl.read_parquet(part) for part in (first, *parts)], how="diagonal_relaxed")
+    rows = make(scored(rows, 0.8 + NUMBER * 0.01 + PLAYERS))
+    (people(rows) if output == "gap" else rows).write_parquet(first)
+    for part in parts:
+        part.unlink()
+
+
+def scored(rows: pl.DataFrame, dice: pl.Expr) -> pl.DataFrame:
+    """The rows with these Dice, of answers that are as large as their targets, or empty."""
+    missed = ((1 - dice) * 1000).round().cast(pl.Int64)
+    empty = missed == 1000
+    return rows.with_columns(
+        target_voxels=pl.lit(1000, pl.Int64),
+        fn_voxels=missed,
+        fp_voxels=pl.when(empty).then(0).otherwise(missed),
+        pred_voxels=pl.when(empty).then(0).otherwise(1000),
+        dice=1 - missed / 1000,
+        iou=(1000 - missed) / (1000 + missed),
+        hd95_mm=pl.when(empty).then(float("inf")).otherwise(1 / dice),
+        status=pl.when(empty).then(pl.lit("empty")).otherwise(pl.lit("ok")),
+    )
+
+
+def people(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of `BASE` as a person's, those of `OTHER` as a robot's with the same model."""
+    two = rows.filter(pl.col("model").is_in([BASE, OTHER]))
+    prompter = pl.when(pl.col("model") == BASE).then(pl.lit(PEOPLE)).otherwise("prompter")
+    same = ("model_version", "weights", "weights_sha256", "seen_in_training", "dtype")
+    base = [pl.lit(two.filter(model=BASE)[name].first(), two.schema[name]).alias(name) for name in same]
+    return two.with_columns(*base, prompter=prompter).with_columns(model=pl.lit(BASE))
+
+
+def text_of(say: Callable[..., Said], output: str, words: Sequence[str] = ()) -> str:
+    """All that a command says, on the screen and in the files that it writes, without the tags of pages and pictures."""
+    for one in filter(None, (AFTER.get(output), output)):
+        said = say(*one.split(), *READS[one], *words)
+        assert said.code in (0, 1), said.err
+    files = [path for path in sorted(Path("site" if AFTER.get(output) else "made").rglob("*")) if path.suffix in TEXTS]
+    text = " ".join([said.out, said.err, *(path.read_text(encoding="utf-8") for path in files)])
+    return " ".join(re.sub(r"</?[a-z][^<>]*>", " ", text).split())
+
+
+def fewer(rows: pl.DataFrame) -> pl.DataFrame:
+    """`OTHER` has half of the cases, those on which all models are worse."""
+    return rows.filter((pl.col("model") != OTHER) | (NUMBER < 6))
+
+
+def missed(rows: pl.DataFrame) -> pl.DataFrame:
+    """`OTHER` misses four of twelve targets, and is `BASE` otherwise."""
+    base = 0.8 + NUMBER * 0.01
+    other = pl.when(NUMBER < 4).then(0.0).otherwise(base)
+    return scored(rows, pl.when(pl.col("model") == OTHER).then(other).otherwise(base + PLAYERS))
+
+
+def own_weights(rows: pl.DataFrame) -> pl.DataFrame:
+    """`OTHER` has weights from a file of the user's."""
+    other = pl.col("model") == OTHER
+    hashed = pl.when(other).then(pl.lit(SHA256)).otherwise("weights_sha256")
+    return rows.with_columns(weights=pl.when(other).then(pl.lit(BY_HAND)).otherwise("weights"), weights_sha256=hashed)
+
+
+ROWS, FILES = "has the rows of sessions, and no mean", "has files and cards, and no mean"
+NO_MEANS = {
+    "failures": "has no scores",
+    "submit": "`board build` shows what is submitted",
+    "export rows": ROWS,
+    "export masks": FILES,
+    "export croissant": FILES,
+    "export ro-crate": FILES,
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that results hold, and what every command says of it.
+
+    make: from the rows of all models on all cases. says: by command the texts that it shows; or, as one text, why it
+    says nothing. words: options of those that say something.
+    """
+
+    make: Callable[[pl.DataFrame], pl.DataFrame]
+    says: Mapping[str, Sequence[str] | str]
+    words: Sequence[str] = ()
+
+
+FACTS = {
+    "a model with fewer targets": Fact(
+        fewer,
+        {
+            **NO_MEANS,
+            "table": ["0.855", "0.845 a", "6 of 12 targets"],
+            "table --common": ["0.825", "0.845", "6 of 12 targets"],
+            "table --format json": ["0.855", "0.845", "6 of 12"],
+            "compare": ["+0.020", "6 only in"],
+            "compare --json": ['"difference": 0.02', '"only_a": 6'],
+            "power": ["+0.020"],
+            "report": ["6 of 12 targets"],
+            "figures": ["6 of 12 targets"],
+            "methods": ["6 of 12 targets"],
+            "gap": ["0.020", "0.825", "0.845"],
+            "board build": ["6 of 12"],
+            "export eee": ["6 of 12"],
+            "export hf": ["6 of 12"],
+        },
+    ),
+    "misses": Fact(
+        missed,
+        {
+            **NO_MEANS,
+            "table": ["inf a", "4 of 12"],
+        },
+        words=("--metric", "hd95"),
+    ),
+    "weights from a file": Fact(
+        own_weights,
+        {
+            "table": [NAMED],
+            "table --common": [NAMED],
+            "table --format json": [NAMED],
+            "compare": "compares what it is asked to, by name",
+            "compare --json": "compares what it is asked to, by name",
+            "power": "compares what it is asked to, by name",
+            "report": [NAMED],
+            "figures": [NAMED],
+            "methods": ["weights from a file of our own", SHA256],
+            "failures": "nothing failed",
+            "gap": "compares robots with people, who have the same model",
+            "submit": "`board build` shows what is submitted",
+            "board build": [SHA256[:8], "own weights"],
+            "export rows": ["file", SHA256],
+            "export masks": FILES,
+            "export eee": [NAMED, '"weights": "file"', SHA256],
+            "export hf": [NAMED],
+            "export croissant": "has prompts and data",
+            "export ro-crate": ["Weights: file", SHA256],
+        },
+    ),
+}
+"""Facts of results; every command must be there."""
+
+
+@pytest.mark.parametrize("output", READS)
+@pytest.mark.parametrize("name", FACTS)
+def test_a_fact_is_the_same_in_every_output(
+    name: str, output: str, played: Path, say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fact = FACTS[name]
+    assert output in fact.says, f"enter what `{output}` says of {name}, or why it says nothing"
+    expected = fact.says[output]
+    if isinstance(expected, str):
+        return
+    monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
+    monkeypatch.setenv("COLUMNS", "200")
+    changed(played, output, fact.make)
+    text = text_of(say, output, fact.words)
+    assert [part for part in expected if part not in text] == [], text[:5000]
