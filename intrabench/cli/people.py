@@ -112,16 +112,18 @@ def rate_import(
 
 @rate_app.command("table")
 def rate_table(
-    folder: Folder, format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text"
+    folder: Folder,
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+    finished: Annotated[bool, flag("--finished", help="Only raters who have finished.")] = False,
 ) -> None:
     """Tabulate what raters said: means, differences, agreement, anchors, correlation with Dice."""
     from intrabench.cli.console import print_frame
-    from intrabench.people.rating.analysis import Analysis, long, sections
+    from intrabench.people.rating.analysis import Analysis, sections
     from intrabench.reporting.formats import check_format, formatted
     from intrabench.reporting.table import readable
 
     check_format(format)
-    for heading, frame in sections(Analysis(long(_study(folder)))):
+    for heading, frame in sections(Analysis.of(_study(folder), finished)):
         if frame.is_empty():
             continue
         if format == "text":
