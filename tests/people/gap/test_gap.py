@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError
-from intrabench.people.gap import APART, CLICKS, EVERYBODY, TARGET, distances, gap, matched_rows
+from intrabench.people.gap import APART, CLICKS, EVERYBODY, TARGET, UNNAMED, distances, gap, matched_rows
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.people.annotating.playing import annotating, gestures, new_id, simulated, turns_of
@@ -149,6 +149,7 @@ def test_another_model_is_compared_by_what_people_gave_it(wording: SnapshotAsser
     other = next(spec for spec in found.rows["spec"].unique() if spec != "random_walker")
     assert sorted(persons) == sorted([("random_walker", "human:rater=ab"), (other, f"recorded:folder={PEOPLE}")])
     only = gap([PEOPLE, ROBOTS], model=other).frame
+    assert set(only["rater"]) == {EVERYBODY, UNNAMED}  # the seed of the recording chose who it was
     assert set(only["model"]) == {other}
     assert set(gap([PEOPLE, ROBOTS]).frame["model"]) == {other, "random_walker"}
     with pytest.raises(IntraBenchError) as caught:
@@ -209,7 +210,7 @@ def test_targets_that_lack_are_counted_and_the_ranking_is_of_those_that_all_have
     assert ranked["prompter"].to_list()[0] == CLICKER
     assert "box_slice" not in ranked["prompter"].to_list()
     assert set(ranked["targets"]) == {8}
-    assert any("left out of comparisons: box_slice" in note for note in found.notes)
+    assert any("comparisons: box_slice" in note for note in found.notes)
     assert any("8 of 12 targets" in note for note in found.notes)
     assert "2 of 12" in say("gap", str(PEOPLE), str(ROBOTS)).out
 
