@@ -11,12 +11,13 @@ import typer
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_damage
-from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
+from intrabench.cli.shared import Cases, Json, Plugins, Targets, add_plugins, flag, show
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from intrabench.people.gap import Gap
     from intrabench.people.rating.study import Study
 
 rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
@@ -112,16 +113,18 @@ def rate_import(
 
 @rate_app.command("table")
 def rate_table(
-    folder: Folder, format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text"
+    folder: Folder,
+    format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
+    finished: Annotated[bool, flag("--finished", help="Only raters who have finished.")] = False,
 ) -> None:
     """Tabulate what raters said: means, differences, agreement, anchors, correlation with Dice."""
     from intrabench.cli.console import print_frame
-    from intrabench.people.rating.analysis import Analysis, long, sections
+    from intrabench.people.rating.analysis import Analysis, sections
     from intrabench.reporting.formats import check_format, formatted
     from intrabench.reporting.table import readable
 
     check_format(format)
-    for heading, frame in sections(Analysis(long(_study(folder)))):
+    for heading, frame in sections(Analysis.of(_study(folder), finished)):
         if frame.is_empty():
             continue
         if format == "text":
@@ -246,21 +249,31 @@ def gap(
     ] = "",
     metric: Annotated[str, typer.Option("--metric", help="Score to compare.")] = "dice",
     csv: Annotated[Path | None, typer.Option("--csv", help="Also write the table to this file.")] = None,
+    json: Json = False,
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
-    """Compare simulated users with people on the same targets and models: scores at equal effort, and their clicks."""
-    from intrabench.cli.console import print_frame
+    """Compare simulated users with people on the same targets and models: scores at equal effort, clicks, nearness."""
     from intrabench.cli.results import tell_damage
     from intrabench.files.atomic import atomically, writing
     from intrabench.people.gap import gap as compare
+    from intrabench.reporting.formats import plain
     from intrabench.results.spreadsheet import write_csv
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folders = list(results) or [results_folder(None)]
     found = compare(folders, metric, model)
-    for (name, prompter), part in found.frame.partition_by("model", "prompter", as_dict=True).items():
-        print_frame(_gap_frame(part), f"{prompter}, {name}: simulated minus people, 95 % intervals over patients")
+    if json:
+        tables = {"measures": found.frame, "ranking": found.ranking}
+        show(
+            [
+                {"model": name} | {what: plain(table.filter(model=name)) for what, table in tables.items()}
+                for name in found.frame["model"].unique().sort()
+            ],
+            json,
+        )
+    else:
+        _show_gap(found, metric)
     echo(*found.notes, err=True)
     if csv is not None:
         with writing(csv), atomically(csv) as part_file:
@@ -269,10 +282,69 @@ def gap(
     tell_damage(*folders)
 
 
+def _show_gap(found: Gap, metric: str) -> None:
+    """Print the table of each simulated user, and below them all by their nearness to people."""
+    from intrabench.cli.console import print_frame
+    from intrabench.people.gap import AT_INTERACTIONS, AT_SECONDS
+    from intrabench.statistics.scores import metric as scale_of
+
+    more = "--json has everything"
+    for (name, prompter), part in found.frame.partition_by("model", "prompter", as_dict=True).items():
+        title = f"{prompter}, {name}: simulated minus people, 95 % intervals over patients"
+        print_frame(_gap_frame(part), title, keys=("measure", "rater"), right=_NUMBERS, everything=more)
+    efforts = {"interactions": (AT_INTERACTIONS, "interactions"), "seconds_human": (AT_SECONDS, "s")}
+    for (name, against), part in found.ranking.partition_by("model", "against", as_dict=True).items():
+        at, unit = efforts[str(against)]
+        title = (
+            f"{name}, nearness to people: mean absolute difference of {metric} of two sessions on a target, over "
+            f"{', '.join(map(str, at))} {unit}; 95 % intervals over patients"
+        )
+        frame = _ranking_frame(part, scale_of(metric).unit)
+        print_frame(frame, title, keys=("rank", "prompter"), right=_NUMBERS, everything=more)
+
+
+_NUMBERS = ("ranks", "people", "simulated", "difference", "apart", "95 % interval", "targets")
+"""Columns of texts that are numbers."""
+
+
 def _gap_frame(part: pl.DataFrame) -> pl.DataFrame:
-    """One simulated user, with the interval as text."""
+    """One simulated user, each number with the decimals of its unit; of a single person nothing twice."""
     import polars as pl
 
-    numbers = [pl.col(name).round(3) for name in ("people", "simulated", "difference")]
-    interval = pl.format("{} to {}", pl.col("low").round(3), pl.col("high").round(3)).fill_null("-")
-    return part.select("measure", *numbers, interval.alias("95 %"), "targets", "patients")
+    from intrabench.people.gap import EVERYBODY
+    from intrabench.reporting.formats import in_unit, interval_in_unit
+
+    raters = part["rater"].unique().sort().to_list()
+    lines = [
+        {
+            **{name: line[name] for name in ("measure", "rater")},
+            **{name: in_unit(line[name], line["unit"]) for name in ("people", "simulated", "difference")},
+            "95 % interval": interval_in_unit(line["low"], line["high"], line["unit"]),
+            "targets": f"{line['targets']} of {line['of']}" if line["targets"] < line["of"] else str(line["targets"]),
+            "patients": line["patients"],
+        }
+        for line in part.iter_rows(named=True)
+        if len(raters) > 2 or line["rater"] == EVERYBODY
+    ]
+    return pl.DataFrame(lines)
+
+
+def _ranking_frame(part: pl.DataFrame, unit: str) -> pl.DataFrame:
+    """The simulated users by one kind of effort, with people among themselves, who have no rank."""
+    import polars as pl
+
+    from intrabench.reporting.formats import in_unit, interval_in_unit
+
+    lines = [
+        {
+            "rank": line["rank"],
+            "prompter": line["prompter"],
+            "ranks": None if line["rank_low"] is None else f"{line['rank_low']} to {line['rank_high']}",
+            "apart": in_unit(line["apart"], unit),
+            "95 % interval": interval_in_unit(line["low"], line["high"], unit),
+            **{name: line[name] for name in ("targets", "patients")},
+        }
+        for line in part.iter_rows(named=True)
+    ]
+    frame = pl.DataFrame(lines, infer_schema_length=None)
+    return frame if frame["ranks"].count() else frame.drop("ranks")

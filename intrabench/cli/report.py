@@ -289,10 +289,10 @@ def report(
 
 def _rating_tables(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     """The tables of a rating study."""
-    from intrabench.people.rating.analysis import Analysis, long, sections
+    from intrabench.people.rating.analysis import Analysis, sections
     from intrabench.people.rating.study import Study
 
-    yield from sections(Analysis(long(Study.open(study))))
+    yield from sections(Analysis.of(Study.open(study)))
 
 
 def figures(

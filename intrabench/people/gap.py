@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,19 @@ from intrabench.effort import SECONDS
 from intrabench.errors import IntraBenchError, several
 from intrabench.mask import Mask
 from intrabench.people.annotating.log import read_actions
+from intrabench.people.nearness import nearness
 from intrabench.people.places import depth_mm
 from intrabench.people.playback import ANSWERED, PEOPLE, Playback, StoredSession
 from intrabench.prompters.errors import Errors, deepest
+from intrabench.prompters.human import Human
 from intrabench.randomness import stream
 from intrabench.registry.canonical import meant
 from intrabench.results import labels
 from intrabench.results.current import current
-from intrabench.specs.specs import nearest
+from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.resample import FEW, as_one_dataset, difference, intervals
+from intrabench.statistics.scores import metric as scale_of
 from intrabench.statistics.soundness import check_mixable, some_rows
 from intrabench.statistics.steps import steps
 from intrabench.target import Target
@@ -33,29 +36,32 @@ from intrabench.target import Target
 AT_INTERACTIONS, AT_SECONDS = (1, 3, 5, 10), (10, 30, 60)
 """The efforts at which scores are compared."""
 
-_LINE = ("model", "robot", "measure")
+EVERYBODY = "all people"
+"""Who stands in the lines that are of all people together; no pseudonym has a space."""
+UNNAMED = "recorded people"
+"""And in lines of those of whom a recording does not say who they are."""
+
+_LINE = ("model", "robot", "measure", "rater")
 
 _CLICKED = {
-    (stage, column): f"{stage}, {what}"
+    (stage, column): f"{stage}: {what}"
     for stage in ("first clicks", "corrections")
-    for column, what in (
-        ("depth", "mm inside what they should hit"),
-        ("centre", "mm from the centre"),
-        ("wrong", "share beside what they should hit"),
-    )
+    for column, what in (("depth", "mm inside"), ("centre", "mm from centre"), ("wrong", "share beside"))
 }
 
 
 @dataclass(frozen=True)
 class Gap:
-    """frame: a line per model, prompter and measure, with means over targets of `people` and of the `simulated` user.
+    """frame: a line per model, prompter, measure and `rater`, with means over targets of `people` and `simulated` user.
 
-    `difference` is paired (simulated minus people), with its interval of 95 % over patients, `low` to `high`, and the
-    numbers of targets and patients. Of what has no two sides, as distances between clicks, there is only this one.
-    notes: what to know of it.
+    `rater` is `EVERYBODY`, or one of them. `difference` is paired (simulated minus people), with its interval of 95 %
+    over patients, `low` to `high`, and the numbers of targets and patients; `of` is the number of targets that any line
+    of the model has of the measure. Distances between clicks have no two sides, only the difference. `unit` is that of
+    the measure, empty for scores and shares. ranking: simulated users by `nearness`. notes: what to know of both.
     """
 
     frame: pl.DataFrame
+    ranking: pl.DataFrame
     notes: Sequence[str]
 
 
@@ -70,27 +76,39 @@ def gap(folders: Sequence[Path], metric: str = "dice", model: str = "") -> Gap:
     clicked = pl.concat(
         [clicks(playback.sessions(found.of(playback.root))) for playback in playbacks], how="vertical"
     ).join(
-        found.rows.unique("session").select("session", "model", "robot", *TARGET, "patient"),
+        found.rows.unique("session").select("session", "model", "robot", "rater", *TARGET, "patient"),
         on="session",
         maintain_order="left",
     )
-    units = [_scored(found, metric), *_clicked(clicked)]
+    scored = _scored(found, metric)
+    units = [_paired(scored), *_clicked(clicked)]
     people = pl.col("robot").is_null()
     apart = distances(clicked.filter(people), clicked.filter(~people))
     together = pl.concat([one for one in (*units, apart) if one.height], how="diagonal_relaxed")
-    compared = _compared(together, [*_efforts(metric), *_CLICKED.values(), *APART])
-    notes = [*found.notes, *sorted(set().union(*(one.problems for one in playbacks)))]
-    return Gap(compared, [*notes, *_notes(found, clicked, apart, compared)])
+    compared = _compared(together, _units(metric))
+    ranking, said = nearness(scored, TARGET)
+    if ranking.is_empty():
+        said = [f"no target has {metric} of people and of a simulated user, so scores are not compared"]
+    notes = [*found.notes, *sorted(set().union(*(one.problems for one in playbacks))), *said]
+    few = pl.concat([compared["patients"], ranking["patients"]])
+    return Gap(compared, ranking, [*notes, *_notes(found, clicked, apart, few.filter(few < FEW))])
+
+
+def _units(name: str) -> dict[str, str]:
+    """All measures in their order, with their units."""
+    clicked = {what: "" if column == "wrong" else "mm" for (_, column), what in _CLICKED.items()}
+    return dict.fromkeys(_efforts(name), scale_of(name).unit) | clicked | dict.fromkeys(APART, "")
 
 
 def _scored(found: MatchedRows, name: str) -> pl.DataFrame:
-    """A line per model, robot, effort and target: the value of both sides."""
+    """A line per session and effort: the value then."""
     played = steps(found.rows, name)
     frames = [
-        played.scored(played.at(against, at)).with_columns(measure=pl.lit(what))
+        played.scored(played.at(against, at)).with_columns(measure=pl.lit(what), against=pl.lit(against))
         for what, (against, at) in _efforts(name).items()
     ]
-    return _paired(pl.concat(frames).drop_nulls("value"))
+    columns = ("session", "model", "robot", "rater", *TARGET, "patient", "against", "measure", "value")
+    return pl.concat(frames).select(columns).drop_nulls("value")
 
 
 def _efforts(name: str) -> dict[str, tuple[str, float]]:
@@ -110,17 +128,19 @@ def _clicked(clicked: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _paired(values: pl.DataFrame) -> pl.DataFrame:
-    """Means of `people` and of each robot (`simulated`) on the same targets, and their difference, `value`."""
+    """Means of `people`, all and each, and of each robot (`simulated`) on the same targets; `value`: the difference."""
     keys = ["model", *TARGET, "measure"]
-    means = values.group_by(*keys, "robot", "patient").agg(pl.col("value").mean())
-    people = means.filter(pl.col("robot").is_null()).select(*keys, people="value")
-    robots = means.filter(pl.col("robot").is_not_null()).rename({"value": "simulated"})
-    both = robots.join(people, on=keys).sort(*keys, "robot")  # sums are the same to the last bit, whenever asked
+    persons = values.filter(pl.col("robot").is_null())
+    everybody = pl.concat([persons.with_columns(rater=pl.lit(EVERYBODY)), persons])
+    people = everybody.group_by(*keys, "rater").agg(people=pl.col("value").mean())
+    robots = values.filter(pl.col("robot").is_not_null()).group_by(*keys, "robot", "patient")
+    both = robots.agg(simulated=pl.col("value").mean()).join(people, on=keys)
+    both = both.sort(*keys, "robot", "rater")  # sums are the same to the last bit, whenever asked
     values_apart = difference(both["simulated"].to_numpy(), both["people"].to_numpy())
     return both.with_columns(value=pl.Series(values_apart, dtype=pl.Float64))
 
 
-def _compared(units: pl.DataFrame, measures: Sequence[str]) -> pl.DataFrame:
+def _compared(units: pl.DataFrame, measures: Mapping[str, str]) -> pl.DataFrame:
     """Means over targets with intervals over patients, of all data sets together. measures: in their order."""
     for name in ("people", "simulated"):
         if name not in units.columns:
@@ -128,19 +148,22 @@ def _compared(units: pl.DataFrame, measures: Sequence[str]) -> pl.DataFrame:
     sides = units.group_by(_LINE).agg(pl.col("people", "simulated").mean())
     flat = as_one_dataset(units).with_columns(failed=False, not_applicable=False)
     found = intervals(flat, _LINE, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
+    every = units.group_by("model", "measure").agg(of=pl.struct(TARGET).n_unique())
     places = pl.col("measure").replace_strict({name: place for place, name in enumerate(measures)})
-    found = found.join(sides, on=_LINE).sort("model", "robot", places)
+    found = found.join(sides, on=_LINE).join(every, on=["model", "measure"])
+    found = found.sort("model", "robot", places, pl.col("rater") != EVERYBODY, "rater")
     found = found.rename({"robot": "prompter", "value": "difference"})
     return found.select(
-        *("model", "prompter", "measure", "people", "simulated", "difference", "low", "high", "targets", "patients")
+        *("model", "prompter", "measure", pl.col("measure").replace_strict(measures).alias("unit"), "rater"),
+        *("people", "simulated", "difference", "low", "high", "targets", "of", "patients"),
     )
 
 
-def _notes(found: MatchedRows, clicked: pl.DataFrame, apart: pl.DataFrame, compared: pl.DataFrame) -> list[str]:
+def _notes(found: MatchedRows, clicked: pl.DataFrame, apart: pl.DataFrame, few: pl.Series) -> list[str]:
+    """few: the numbers of patients that are too small for intervals."""
     notes = []
-    few = compared.filter(pl.col("patients") < FEW)
-    if few.height:
-        least, most = int(few["patients"].min()), int(few["patients"].max())  # type: ignore[arg-type]
+    if len(few):
+        least, most = int(few.min()), int(few.max())  # type: ignore[arg-type]
         count = several(most, "patient") if least == most else f"{least} to {most} patients"
         notes.append(f"intervals need {FEW} patients or more, not {count}; take differences as anecdotes")
     robots = clicked.filter(pl.col("robot").is_not_null())
@@ -171,7 +194,7 @@ _RECORDED = pl.col("prompter").str.starts_with("recorded:")
 class MatchedRows:
     """Rows of both sides, with the columns `model` (as people call it), `robot` (null for people) and `folder`.
 
-    notes: sentences on what they are.
+    `rater` is who prompted, null for robots. notes: sentences on what they are.
     """
 
     rows: pl.DataFrame
@@ -213,7 +236,10 @@ def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice")
     key = ["model", *TARGET]
     live = rows.filter(PEOPLE)
     recorded = rows.filter(_RECORDED).join(live, on=key, how="anti")
-    persons = pl.concat([live, recorded]).with_columns(robot=pl.lit(None, pl.String))
+    who = {prompter: _rater(prompter) for prompter in persons["prompter"].unique()}
+    persons = pl.concat([live, recorded]).with_columns(
+        robot=pl.lit(None, pl.String), rater=pl.col("prompter").replace_strict(who)
+    )
     robots = rows.filter(~PEOPLE & ~_RECORDED).join(persons, on=key, how="semi").with_columns(ROBOT)
     if robots.is_empty():
         models = ", ".join(persons["spec"].unique().sort())
@@ -221,11 +247,17 @@ def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice")
             f"no simulated user did what people did in {_listed(folders)} with {models}; run some, such as `intrabench "
             "run --prompter points_volume+click_center --hand FILE`, on the same data set and give that folder, too"
         )
-    both = pl.concat([persons.join(robots, on=key, how="semi"), robots])
+    both = pl.concat([persons.join(robots, on=key, how="semi"), robots], how="diagonal")
     check_mixable(both, metric)
     ends = recorded.filter(pl.col("adapted").str.contains("diverged:"))["session"].n_unique()
     notes += [f"{several(ends, 'recorded session')} ended where a correction fitted no more"] if ends else []
     return MatchedRows(both, notes)
+
+
+def _rater(prompter: str) -> str:
+    """The pseudonym of the person of a prompter."""
+    name, parameters = parse(prompter)
+    return parameters.get("rater", Human.rater if name == Human.name else UNNAMED)
 
 
 def _together(folders: Sequence[Path]) -> tuple[pl.DataFrame, list[str]]:
@@ -276,7 +308,7 @@ depth: mm from the boundary of what it should hit, negative outside, null where 
 the deepest voxel of the component that it hit, else null. wrong: 1 if it lies beside what it should hit. height, width:
 of the target's box."""
 
-APART = ("first clicks apart, PL1", "first clicks apart, WD", "first clicks apart, KS")
+APART = ("first clicks: PL1", "first clicks: WD", "first clicks: KS")
 """Distances between clicks, of Table 3 of RClicks (`intrabench.clickability.click_metrics`)."""
 
 
@@ -303,7 +335,8 @@ def distances(people: pl.DataFrame, robots: pl.DataFrame) -> pl.DataFrame:
         random = stream("gap", *map(str, key))
         pool = _places(frame)
         drawn = pool[random.integers(len(pool), size=(BOOTSTRAPS, len(persons)))]
-        where = dict(zip(("model", "robot", *TARGET), key, strict=True)) | {"patient": frame["patient"][0]}
+        where = dict(zip(("model", "robot", *TARGET), key, strict=True))
+        where |= {"patient": frame["patient"][0], "rater": EVERYBODY}
         values = pl1(drawn, persons, box), wd(drawn, persons, box), _ks(drawn, persons)
         lines += [{**where, "measure": name, "value": value} for name, value in zip(APART, values, strict=True)]
     return pl.DataFrame(lines)

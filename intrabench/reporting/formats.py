@@ -52,6 +52,23 @@ def check_format(format: str) -> None:
         raise IntraBenchError(f"there is no format {format!r}{nearest(format, names)}; choose from {', '.join(names)}")
 
 
+def decimals(unit: str) -> int:
+    """How many decimals values have where a table has values of several units: one with a unit, three of scores."""
+    return 1 if unit else 3
+
+
+def in_unit(value: float | None, unit: str) -> str:
+    """A number of a table of several units."""
+    if value is None:
+        return "-"
+    return f"{round(value, decimals(unit)) + 0.0:.{decimals(unit)}f}"  # 0.0, or little below zero would be -0.000
+
+
+def interval_in_unit(low: float | None, high: float | None, unit: str) -> str:
+    """The ends of an interval as `in_unit` writes them; a dash for none."""
+    return "-" if low is None or high is None else f"[{in_unit(low, unit)}, {in_unit(high, unit)}]"
+
+
 def texts(values: list[Any]) -> list[str]:
     """The texts of one column, each one line, with one decimal for large numbers and three for scores."""
     numbers = [value for value in values if isinstance(value, float) and math.isfinite(value)]

@@ -2,15 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from intrabench.mask import Floats
+from intrabench.mask import Bools, Floats
+from intrabench.statistics.clustered import clustered
 
 Level = Literal["nominal", "ordinal", "interval"]
+
+
+@dataclass(frozen=True)
+class UnitSums:
+    """A measure of agreement as statistics of units that add up: any selection of units is a sum, too.
+
+    each: (units, k), 0 where a unit does not enter. enters: (units). estimate: makes (..., numbers) of (..., k) sums,
+    NaN where the measure is not defined.
+    """
+
+    each: Floats
+    enters: Bools
+    estimate: Callable[[Floats], Floats]
+
+    def values(self) -> list[float | None]:
+        """The numbers of all units together, None where they are not defined."""
+        return _defined(self.estimate(self.each.sum(axis=0)))
+
+    def interval(self, clusters: Sequence[str]) -> tuple[float | None, float | None, float | None]:
+        """The first number and its interval of 95 % over clusters of units, such as patients (`clustered`).
+
+        clusters: of each unit. The ends are None for fewer than `FEW` clusters.
+        """
+        names, places = np.unique(np.asarray(clusters)[self.enters], return_inverse=True)
+        sums = np.zeros((len(names), self.each.shape[1]))
+        np.add.at(sums, places, self.each[self.enters])
+        value, low, high = (_defined(found)[0] for found in clustered(sums, [""] * len(names), self.estimate))
+        return value, low, high
+
+
+def _defined(values: ArrayLike) -> list[float | None]:
+    return [None if np.isnan(one) else float(one) for one in np.asarray(values)]
+
+
+def alpha_sums(ratings: ArrayLike, level: Level = "ordinal") -> UnitSums:
+    """`krippendorff_alpha`: the coincidences of every two values in a unit that has two ratings or more."""
+    table = np.asarray(ratings, np.float64)
+    values, codes = np.unique(table[~np.isnan(table)], return_inverse=True)
+    counts = np.zeros((table.shape[1], len(values)))
+    np.add.at(counts, (np.nonzero(~np.isnan(table))[1], codes), 1)
+    rated = counts.sum(axis=1)
+    together = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(len(values))
+    together[rated >= 2] /= (rated[rated >= 2] - 1)[:, None, None]
+    return UnitSums(together.reshape(len(counts), -1), rated >= 2, partial(_alpha, values, level))
+
+
+def _alpha(values: Floats, level: Level, sums: Floats) -> Floats:
+    together = sums.reshape(*sums.shape[:-1], len(values), len(values))
+    total = together.sum(axis=-1)
+    apart = _differences(values, total, level)
+    expected = (total[..., :, None] * apart * total[..., None, :]).sum(axis=(-2, -1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = (together * apart).sum(axis=(-2, -1)) * (total.sum(axis=-1) - 1) / expected
+    return np.asarray(1 - ratio)[..., None]
+
+
+def _differences(values: Floats, total: Floats, level: Level) -> Floats:
+    """(..., values, values) Squared differences of every two values; ordinal ones count the ratings between them."""
+    if level == "nominal":
+        return 1.0 - np.eye(len(values))
+    scale = values if level == "interval" else np.cumsum(total, axis=-1) - total / 2
+    return (scale[..., :, None] - scale[..., None, :]) ** 2
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> float | None:
@@ -19,27 +84,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: Level = "ordinal") -> float | 
     None if no unit has two ratings, or all ratings are equal. Source: Krippendorff, Computing Krippendorff's
     alpha-reliability (2011).
     """
-    table = np.asarray(ratings, np.float64)
-    values, codes = np.unique(table[~np.isnan(table)], return_inverse=True)
-    counts = np.zeros((table.shape[1], len(values)))
-    np.add.at(counts, (np.nonzero(~np.isnan(table))[1], codes), 1)
-    counts = counts[counts.sum(axis=1) >= 2]
-    total = counts.sum(axis=0)
-    if not len(counts) or np.count_nonzero(total) < 2:
-        return None
-    apart = _differences(values, total, level)
-    in_unit = counts.sum(axis=1, keepdims=True)
-    observed = float(np.einsum("uc,uk,ck->", counts / (in_unit - 1), counts, apart))
-    expected = float(total @ apart @ total) / (total.sum() - 1)
-    return 1 - observed / expected
-
-
-def _differences(values: Floats, total: Floats, level: Level) -> Floats:
-    """Squared differences of every two values; ordinal ones count the ratings between them."""
-    if level == "nominal":
-        return 1.0 - np.eye(len(values))
-    scale = values if level == "interval" else np.cumsum(total) - total / 2
-    return (scale[:, None] - scale) ** 2
+    return alpha_sums(ratings, level).values()[0]
 
 
 @dataclass(frozen=True)
@@ -54,42 +99,86 @@ class Icc:
     units: int
 
 
+def icc_sums(ratings: ArrayLike) -> UnitSums:
+    """`icc` of (raters, units): numbers, sums and products of the raters' ratings of units that all raters rated."""
+    table = np.asarray(ratings, np.float64).T
+    enters = ~np.isnan(table).any(axis=1) & (table.shape[1] >= 2)
+    # centred, so that little is lost where squares are subtracted from each other
+    rated = np.where(enters[:, None], table - table[enters].mean() if enters.any() else table, 0)
+    products = rated[:, :, None] * rated[:, None, :]
+    each = np.concatenate([enters[:, None], rated, products.reshape(len(rated), -1)], axis=1)
+    return UnitSums(each, enters, partial(_icc, table.shape[1]))
+
+
+def _icc(k: int, sums: Floats) -> Floats:
+    n, totals = sums[..., 0], sums[..., 1 : k + 1]
+    products = sums[..., k + 1 :].reshape(*sums.shape[:-1], k, k)
+    squares = np.trace(products, axis1=-2, axis2=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = totals.sum(axis=-1) / (n * k)
+        of_units = products.sum(axis=(-2, -1)) / k - n * k * mean**2
+        of_raters = (totals**2).sum(axis=-1) / n - n * k * mean**2
+        between_units, between_raters = of_units / (n - 1), of_raters / (k - 1)
+        error = (squares - n * k * mean**2 - of_units - of_raters) / ((n - 1) * (k - 1))
+        shared = (between_raters - error) / n
+        many = between_units + shared
+        single = many + (k - 1) * (error + shared)
+        found = (between_units - error)[..., None] / np.stack([single, many], axis=-1)
+    nothing = np.minimum(np.abs(single), np.abs(many)) <= 1e-12 * squares
+    return np.where((nothing | (n < 2))[..., None], np.nan, found)
+
+
 def icc(ratings: ArrayLike) -> Icc | None:
     """ICC(2,1) and ICC(2,k) of (units, raters); units that lack a rating, NaN, are left out.
 
     None if fewer than two units or two raters are left, or nothing varies.
     """
+    sums = icc_sums(np.asarray(ratings, np.float64).T)
+    single, mean = sums.values()
+    return None if single is None or mean is None else Icc(single, mean, int(sums.enters.sum()))
+
+
+def within_one_sums(ratings: ArrayLike) -> UnitSums:
+    """`within_one`: how many pairs of ratings a unit has, and how many of them are at most one point apart."""
     table = np.asarray(ratings, np.float64)
-    table = table[~np.isnan(table).any(axis=1)]
-    n, k = table.shape
-    if n < 2 or k < 2:
-        return None
-    mean = table.mean()
-    rows, columns = table.mean(axis=1), table.mean(axis=0)
-    between_units = k * ((rows - mean) ** 2).sum() / (n - 1)
-    between_raters = n * ((columns - mean) ** 2).sum() / (k - 1)
-    error = ((table - rows[:, None] - columns + mean) ** 2).sum() / ((n - 1) * (k - 1))
-    shared = (between_raters - error) / n
-    single, many = between_units + (k - 1) * error + k * shared, between_units + shared
-    if not single or not many:
-        return None
-    return Icc(float((between_units - error) / single), float((between_units - error) / many), n)
+    first, second = np.triu_indices(len(table), 1)
+    apart = np.abs(table[first] - table[second])
+    each = np.stack([(~np.isnan(apart)).sum(axis=0), (apart <= 1).sum(axis=0)], axis=1).astype(np.float64)
+    return UnitSums(each, each[:, 0] > 0, _ratio)
 
 
 def within_one(ratings: ArrayLike) -> float | None:
     """The share of pairs of ratings of one unit that are at most one point apart; ratings (raters, units)."""
+    return within_one_sums(ratings).values()[0]
+
+
+def spread_sums(ratings: ArrayLike) -> UnitSums:
+    """`spread_per_unit`: the units with two ratings or more, and their standard deviations."""
     table = np.asarray(ratings, np.float64)
-    first, second = np.triu_indices(len(table), 1)
-    apart = np.abs(table[first] - table[second])
-    both = ~np.isnan(apart)
-    return float((apart[both] <= 1).mean()) if both.any() else None
+    enters = (~np.isnan(table)).sum(axis=0) >= 2
+    each = np.zeros((table.shape[1], 2))
+    each[enters] = np.stack([np.ones(enters.sum()), np.nanstd(table[:, enters], axis=0, ddof=1)], axis=1)
+    return UnitSums(each, enters, _ratio)
 
 
 def spread_per_unit(ratings: ArrayLike) -> float | None:
     """The mean over units, which two raters or more rated, of the standard deviation of ratings (raters, units)."""
-    table = np.asarray(ratings, np.float64)
-    table = table[:, (~np.isnan(table)).sum(axis=0) >= 2]
-    return float(np.nanstd(table, axis=0, ddof=1).mean()) if table.shape[1] else None
+    return spread_sums(ratings).values()[0]
+
+
+def _ratio(sums: Floats) -> Floats:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(sums[..., 1] / sums[..., 0])[..., None]
+
+
+AGREEMENT: Mapping[str, Callable[[ArrayLike], UnitSums]] = {
+    "ordinal alpha": partial(alpha_sums, level="ordinal"),
+    "interval alpha": partial(alpha_sums, level="interval"),
+    "ICC(2,1)": icc_sums,
+    "within 1 point": within_one_sums,
+    "SD of a mask": spread_sums,
+}
+"""What is said of how far raters agree, of (raters, units): alpha is Krippendorff's."""
 
 
 def d_prime(good: ArrayLike, bad: ArrayLike) -> float:

@@ -26,10 +26,11 @@ UNIT = (*TARGET, "seed")
 
 
 class Scale(Protocol):
-    """What statistics need of a metric or of machine time: which values are best, the worst, its column and name."""
+    """What statistics need of a metric or of machine time: best and worst values, its unit, column and name."""
 
     best: ClassVar[Best]
     worst: ClassVar[float]
+    unit: ClassVar[str]
 
     @property
     def column(self) -> str: ...
@@ -45,6 +46,7 @@ class MachineTime:
     name: ClassVar[str] = "seconds"
     column: ClassVar[str] = "machine_s"
     head: ClassVar[str] = "machine time, s"
+    unit: ClassVar[str] = "s"
     best: ClassVar[Best] = "low"
     worst: ClassVar[float] = math.inf
 

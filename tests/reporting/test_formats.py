@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.formats import FORMATS, formatted
+from intrabench.reporting.formats import FORMATS, formatted, in_unit, interval_in_unit
 
 FRAME = pl.DataFrame({"model": ["a_b|c", "<&>"], "n": [1, 20], "dice": [0.51239, None]})
 EXPECTED = {
@@ -31,6 +31,14 @@ def test_formats(format: str) -> None:
 
 def test_json_has_no_infinite_numbers() -> None:
     assert formatted(pl.DataFrame({"hd95": [float("inf")]}), "json") == '[\n {\n  "hd95": null\n }\n]\n'
+
+
+def test_numbers_of_several_units() -> None:
+    assert [in_unit(0.461, ""), in_unit(0.461, "mm"), in_unit(12.25, "s"), in_unit(None, "mm")] == [
+        *("0.461", "0.5", "12.2", "-")
+    ]
+    assert [in_unit(-0.0004, ""), in_unit(-0.0006, ""), in_unit(float("inf"), "mm")] == ["0.000", "-0.001", "inf"]
+    assert (interval_in_unit(-1.26, 0.461, "mm"), interval_in_unit(None, None, "")) == ("[-1.3, 0.5]", "-")
 
 
 def test_an_unknown_format(wording: SnapshotAssertion) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from intrabench.statistics.agreement import (
+    AGREEMENT,
     bradley_terry,
     d_prime,
     icc,
@@ -86,6 +87,37 @@ def test_perfect_agreement_and_too_little() -> None:
     assert krippendorff_alpha(alone) is within_one(alone) is spread_per_unit(alone) is icc(alone) is None
     assert krippendorff_alpha(np.full((3, 4), 7.0)) is None
     assert icc(np.full((3, 4), 7.0)) is None
+
+
+@given(ratings=arrays(np.float64, (3, 8), elements=st.one_of(st.just(NAN), st.integers(1, 10).map(float))))
+@pytest.mark.parametrize("measure", AGREEMENT)
+def test_units_that_are_drawn_twice_count_twice(measure: str, ratings: np.ndarray) -> None:
+    """The bootstrap draws sums of units: these are the measure of the drawn units themselves."""
+    drawn = np.array([0, 1, 1, 2, 3, 3, 3, 6])
+    sums = AGREEMENT[measure](ratings)
+    weights = np.bincount(drawn, minlength=8)
+    alone = AGREEMENT[measure](ratings[:, drawn]).values()[0]
+    found = sums.estimate(weights @ sums.each)[0]
+    assert found == pytest.approx(np.nan if alone is None else alone, abs=1e-9, nan_ok=True)
+    assert not sums.each[~sums.enters].any()
+
+
+@pytest.mark.parametrize("measure", AGREEMENT)
+def test_intervals_are_over_clusters(measure: str) -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(3, 9, size=48)
+    ratings = (truth + rng.integers(-1, 2, size=(3, 48))).astype(float)
+    patients = np.repeat([f"p{n}" for n in range(12)], 4)
+    sums = AGREEMENT[measure](ratings)
+    value, low, high = sums.interval(patients)
+    assert value == pytest.approx(sums.values()[0])
+    assert low < value < high  # type: ignore[operator]
+    order = rng.permutation(48)
+    assert AGREEMENT[measure](ratings[:, order]).interval(patients[order]) == pytest.approx((value, low, high))
+    assert sums.interval(np.repeat(list("abcde"), [8, 10, 10, 10, 10])) == (pytest.approx(value), None, None)
+    # the same units twice within each patient say nothing more of how patients differ
+    twice = AGREEMENT[measure](np.hstack([ratings, ratings])).interval([*patients, *patients])
+    assert twice[1:] == pytest.approx((low, high), abs=0.02)
 
 
 def test_points_apart() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.inputs import INPUT
-from intrabench.people.rating.study import Study
+from intrabench.people.rating.study import ANCHORS, Study
 from intrabench.results.spreadsheet import write_csv
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.agreement import bradley_terry, d_prime, icc, krippendorff_alpha, spread_per_unit, within_one
+from intrabench.statistics.agreement import AGREEMENT, bradley_terry, d_prime
 from intrabench.statistics.resample import as_one_dataset, intervals
 from intrabench.statistics.significance import holm, per_patient, signed_rank
 
@@ -77,47 +78,82 @@ def long(study: Study) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The answers of a study."""
+    """The answers of a study that count.
+
+    progress: of each rater, how many answers were given of how many. finished: whether raters who have not given all
+    are left out; else they count with what they gave.
+    """
 
     answers: pl.DataFrame
+    progress: Mapping[str, tuple[int, int]]
+    finished: bool = False
+
+    @classmethod
+    def of(cls, study: Study, finished: bool = False) -> Analysis:
+        """What a study has.
+
+        Raises:
+            IntraBenchError: there is no answer that counts, or answers do not fit the study.
+        """
+        answers = long(study)
+        given = Counter(answers["rater"])
+        found = cls(answers, {rater: (given[rater], len(study.order(rater))) for rater in study.raters}, finished)
+        if not finished:
+            return found
+        kept = answers.filter(pl.col("rater").is_in([*found._unfinished]).not_())
+        if kept.is_empty():
+            raise IntraBenchError(f"no rater of {study.folder} has finished; omit --finished")
+        return replace(found, answers=kept)
 
     @property
-    def firsts(self) -> pl.DataFrame:
-        """Scores of the first looks at masks of models and anchors."""
-        return self.answers.filter(~pl.col("again"), pl.col("score").is_not_null())
+    def _unfinished(self) -> dict[str, str]:
+        return {rater: f"{given} of {asked}" for rater, (given, asked) in self.progress.items() if given < asked}
 
-    def masks(self) -> pl.DataFrame:
+    @property
+    def remark(self) -> str:
+        """Who has not finished, and whether they count; empty if everybody has."""
+        if not self._unfinished:
+            return ""
+        who = ", ".join(f"{rater} ({given} answers)" for rater, given in self._unfinished.items())
+        return f"not finished and {'left out' if self.finished else 'counted with what they gave'}: {who}"
+
+    def firsts(self, question: str = "score", anchors: bool = False) -> pl.DataFrame:
+        """The answers to a question at the first look at each mask: those that count in numbers of the study.
+
+        anchors: also those at anchors, which show whether raters tell good from bad, and would make them agree more.
+        """
+        asked = self.answers.filter(~pl.col("again"), pl.col(question).is_not_null())
+        return asked if anchors else asked.filter(pl.col("kind").is_in(ANCHORS).not_())
+
+    def masks(self, anchors: bool = False) -> pl.DataFrame:
         """One line per mask: the mean score of its raters, `value`, as statistics of sessions take it."""
-        groups = ["name", "kind", *INPUT, "job", "label", "patient", *MEASURES]
-        means = self.firsts.group_by(groups, maintain_order=True).agg(
-            pl.col("score").mean().alias("value"), pl.len().alias("raters")
-        )
-        named = means.with_columns(own=pl.struct("dataset", "case"), failed=False, not_applicable=False)
-        return as_one_dataset(named)
+        return _by_mask(self.firsts(anchors=anchors).with_columns(value="score"))
 
     def means(self) -> pl.DataFrame:
         """A line per model and kind of anchor, the best first: mean score over masks, interval over patients."""
-        masks = self.masks()
+        masks = self.masks(anchors=True)
         found = intervals(masks, ["kind", "name"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
-        answers = self.firsts.group_by("kind", "name").agg(pl.len().alias("scores"))
-        counts = masks.group_by("kind", "name").agg(pl.len().alias("masks"))
-        found = found.join(counts, on=["kind", "name"]).join(answers, on=["kind", "name"])
+        counts = masks.group_by("kind", "name").agg(pl.len().alias("masks"), pl.col("raters").sum().alias("scores"))
+        found = found.join(counts, on=["kind", "name"])
         return (
             found.rename({"value": "score"})
-            .sort(pl.col("kind") != "answer", -pl.col("score"))
+            .sort(pl.col("kind").is_in(ANCHORS), -pl.col("score"))
             .select("kind", "name", "score", "low", "high", "masks", "scores", "patients")
         )
 
     def differences(self) -> pl.DataFrame:
-        """Every two models on the same inputs: mean difference with its interval, p of Wilcoxon, corrected by Holm."""
-        masks = self.masks().filter(pl.col("kind") == "answer")
-        units = list(INPUT[1:])  # of which a case names its data set
+        """Every two models on the same inputs: mean difference with its interval, p of Wilcoxon, corrected by Holm.
+
+        A difference is of two scores of one rater, so that it does not depend on who rated only one of the masks.
+        """
+        scores = self.firsts()
         found = []
-        for a, b in combinations(sorted(masks["name"].unique()), 2):
-            one, other = (masks.filter(pl.col("name") == name) for name in (a, b))
-            both = one.join(other.select(*units, "value"), on=units, suffix="_b")
+        for a, b in combinations(sorted(scores["name"].unique()), 2):
+            one, other = (scores.filter(pl.col("name") == name) for name in (a, b))
+            both = one.join(other.select(*INPUT, "rater", "score"), on=[*INPUT, "rater"], suffix="_b")
             if both.height:
-                found.append(both.with_columns(a=pl.lit(a), b=pl.lit(b), value=pl.col("value") - pl.col("value_b")))
+                apart = both.with_columns(value=pl.col("score") - pl.col("score_b"))
+                found.append(_by_mask(apart).with_columns(a=pl.lit(a), b=pl.lit(b)))
         if not found:
             return pl.DataFrame()
         each = pl.concat(found)
@@ -133,47 +169,52 @@ class Analysis:
 
     def histogram(self) -> pl.DataFrame:
         """How often each score was given, a line per model and kind of anchor."""
-        counts = self.firsts.group_by("kind", "name", "score").len()
+        counts = self.firsts(anchors=True).group_by("kind", "name", "score").len()
         names = counts.select("kind", "name").unique().join(pl.DataFrame({"score": range(1, 11)}), how="cross")
         full = names.join(counts, on=["kind", "name", "score"], how="left").with_columns(pl.col("len").fill_null(0))
         return full.sort("kind", "name", "score").pivot("score", index=["kind", "name"], values="len")
 
-    def matrix(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """(raters, masks) First scores, NaN where a rater did not rate a mask."""
-        table = self.firsts.sort("rater", "job").pivot("rater", index="job", values="score").drop("job")
-        return table.cast(pl.Float64).to_numpy().T.astype(np.float64)
+    def agreement(self) -> pl.DataFrame:
+        """How far raters agree on masks of models, and with `anchors`: a line per measure, with its interval of 95 %.
 
-    def agreement(self) -> dict[str, float | None]:
-        """How far raters agree, in words and numbers."""
-        ratings = self.matrix()
-        found = icc(ratings.T)
-        return {
-            "Krippendorff's alpha, ordinal": krippendorff_alpha(ratings, "ordinal"),
-            "Krippendorff's alpha, interval": krippendorff_alpha(ratings, "interval"),
-            "ICC(2,1)": None if found is None else found.single,
-            "share of pairs within one point": within_one(ratings),
-            "mean standard deviation of a mask": spread_per_unit(ratings),
-        }
+        The interval is over patients. masks, raters, patients: those that enter the measure.
+        """
+        lines = []
+        for anchors in (False, True):
+            scores = self.firsts(anchors=anchors)
+            if anchors and not scores["kind"].is_in(ANCHORS).any():
+                break
+            masks = scores.pivot("rater", index=["job", "dataset", "patient"], values="score").sort("job")
+            ratings = masks.drop("job", "dataset", "patient").cast(pl.Float64).to_numpy().T
+            patients = masks.select(pl.format("{}/{}", "dataset", "patient")).to_series()
+            for measure, sums_of in AGREEMENT.items():
+                sums = sums_of(ratings)
+                raters = (~np.isnan(ratings[:, sums.enters])).any(axis=1)
+                counts = (int(sums.enters.sum()), int(raters.sum()), patients.filter(sums.enters).n_unique())
+                kind = "with" if anchors else "without"
+                lines.append((measure, kind, *sums.interval(patients.to_list()), *counts))
+        return pl.DataFrame(lines, schema=_AGREEMENT, orient="row")
 
     def raters(self) -> pl.DataFrame:
         """A line per rater: how many, how fast, anchors told apart (d'), and second looks within one point."""
         lines = []
-        for (rater,), mine in self.answers.group_by("rater", maintain_order=True):
-            scored = mine.filter(pl.col("score").is_not_null())
-            first = scored.filter(~pl.col("again"))
-            kinds = {kind: first.filter(pl.col("kind") == kind)["score"] for kind in ("truth", "damaged")}
-            both = scored.filter(pl.col("again")).join(first.select("job", "score"), on="job", suffix="_first")
+        firsts = self.firsts(anchors=True)
+        for rater, (given, asked) in self.progress.items():
+            mine, first = (frame.filter(pl.col("rater") == rater) for frame in (self.answers, firsts))
+            kinds = {kind: first.filter(pl.col("kind") == kind)["score"] for kind in ANCHORS}
+            again = mine.filter(pl.col("again"), pl.col("score").is_not_null())
+            both = again.join(first.select("job", "score"), on="job", suffix="_first")
             apart = (both["score"] - both["score_first"]).abs()
-            anchors = all(len(scores) for scores in kinds.values())
+            truth, damaged = (scores.to_numpy() for scores in kinds.values())
             lines.append(
                 {
                     "rater": rater,
-                    "answers": len(mine),
+                    "asked": asked,
+                    "answers": given,
                     "skipped": int(mine["skip"].is_not_null().sum()),
                     "seconds": mine["seconds"].median(),
-                    "truth": kinds["truth"].mean(),
-                    "damaged": kinds["damaged"].mean(),
-                    "d_prime": d_prime(kinds["truth"].to_numpy(), kinds["damaged"].to_numpy()) if anchors else None,
+                    **{kind: scores.mean() for kind, scores in kinds.items()},
+                    "d_prime": d_prime(truth, damaged) if len(truth) and len(damaged) else None,
                     "repeats": len(both),
                     "within_one": (apart <= 1).mean() if len(both) else None,
                 }
@@ -184,7 +225,7 @@ class Analysis:
         """Spearman's correlation of mean scores of models' masks with metrics, and the number of masks."""
         from scipy.stats import spearmanr
 
-        masks = self.masks().filter(pl.col("kind") == "answer")
+        masks = self.masks()
         lines = []
         for measure in MEASURES:
             scores = masks.filter(pl.col(measure).is_not_null())
@@ -197,7 +238,7 @@ class Analysis:
 
     def disagreeing(self, measure: str = "dice") -> pl.DataFrame:
         """The masks whose ranks by score and by a metric are farthest apart."""
-        masks = self.masks().filter(pl.col("kind") == "answer", pl.col(measure).is_not_null())
+        masks = self.masks().filter(pl.col(measure).is_not_null())
         shares = [(pl.col(name).rank() / pl.len()).alias(f"rank_{name}") for name in ("value", measure)]
         apart = masks.with_columns(shares).with_columns(apart=pl.col("rank_value") - pl.col(f"rank_{measure}"))
         return (
@@ -215,7 +256,7 @@ class Analysis:
 
     def clinical(self) -> pl.DataFrame:
         """Shares of the answers to the clinical question, a line per model and kind of anchor."""
-        asked = self.answers.filter(~pl.col("again"), pl.col("clinical").is_not_null())
+        asked = self.firsts("clinical", anchors=True)
         total = pl.len().over("kind", "name")
         shares = (
             asked.with_columns(total=total).group_by("kind", "name", "clinical").agg(pl.len() / pl.col("total").first())
@@ -226,7 +267,7 @@ class Analysis:
 
     def pairs(self) -> pl.DataFrame:
         """How often each model is preferred, and its strength by Bradley and Terry; ties count half."""
-        asked = self.answers.filter(~pl.col("again"), pl.col("pair").is_not_null())
+        asked = self.firsts("pair")
         names = sorted({*asked["name"], *asked["name_b"]})
         wins = np.zeros((len(names), len(names)))
         for a, b, answer in asked.select("name", "name_b", "pair").iter_rows():
@@ -244,25 +285,42 @@ class Analysis:
         return pl.DataFrame(lines, infer_schema_length=None).sort(-pl.col("preferred"), "name")
 
 
+def _by_mask(scores: pl.DataFrame) -> pl.DataFrame:
+    """The mean over raters of each mask's `value`, as statistics of sessions take it, of all data sets together."""
+    groups = ["name", "kind", *INPUT, "job", "label", "patient", *MEASURES]
+    means = scores.group_by(groups, maintain_order=True).agg(pl.col("value").mean(), pl.len().alias("raters"))
+    named = means.with_columns(own=pl.struct("dataset", "case"), failed=False, not_applicable=False)
+    return as_one_dataset(named)
+
+
+_AGREEMENT: dict[str, Any] = {
+    **{"measure": pl.String, "anchors": pl.String, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64},
+    **dict.fromkeys(("masks", "raters", "patients"), pl.Int64),
+}
+
 Section = tuple[str, pl.DataFrame]
+AGREED = (
+    "Agreement of raters without anchors, and with them (Krippendorff's alpha; ICC of masks that all scored; 95 % "
+    "intervals over patients)"
+)
 _SUFFIXES = (".csv", ".parquet")
 
 
 def sections(found: Analysis) -> Iterator[Section]:
-    """Headings with their tables; those without content are left out."""
+    """Headings with their tables; those without content are left out. The first one has the remark of the analysis."""
+    first, *others = _sections(found)
+    yield "; ".join(filter(None, [first[0], found.remark])), first[1]
+    yield from others
+
+
+def _sections(found: Analysis) -> Iterator[Section]:
     answers = found.answers
     if answers["score"].count():
         yield "Mean scores, with 95 % intervals over patients", found.means()
         yield "Differences on the same inputs (p: Wilcoxon, over patients; p_holm: corrected)", found.differences()
         yield "How often each score was given", found.histogram()
-        agreed = found.agreement()
-        yield (
-            "Agreement of raters",
-            pl.DataFrame(
-                {"measure": list(agreed), "value": list(agreed.values())}, schema_overrides={"value": pl.Float64}
-            ),
-        )
-        yield "Correlation of mean scores with metrics", found.correlations()
+        yield AGREED, found.agreement()
+        yield "Correlation of mean scores with metrics, without anchors", found.correlations()
         yield "Masks whose score and Dice disagree most", found.disagreeing()
     if answers["pair"].count():
         yield "Which mask is better", found.pairs()

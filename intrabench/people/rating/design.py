@@ -20,7 +20,7 @@ from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, about, damaged
 from intrabench.people.rating.inputs import Input, inputs_of, sampled_inputs
 from intrabench.people.rating.orders import arranged, shared_out
-from intrabench.people.rating.study import NewStudy, Study, new_study
+from intrabench.people.rating.study import ANCHORS, NewStudy, Study, new_study
 from intrabench.play.validate import Refused, check_prompts
 from intrabench.randomness import stream
 from intrabench.reporting.page.views import marks
@@ -154,7 +154,7 @@ def _orders(study: NewStudy, items: _Items, plan: Plan) -> dict[str, list[str]]:
     orders = {}
     for number, rater in enumerate(plan.raters):
         mine = [one for place, who in enumerate(shares) if number in who for one in items.by_input[place]]
-        repeats = round(plan.repeats * sum(one.key["kind"] not in ("truth", "damaged") for one in mine))
+        repeats = round(plan.repeats * sum(one.key["kind"] not in ANCHORS for one in mine))
         named = {one.name: one for one in mine}
         order = arranged({one.name: one.case for one in mine}, repeats, study.secret.chance("order", rater))
         orders[rater] = _write(study, rater, [named[name] for name in order])

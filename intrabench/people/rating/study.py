@@ -30,6 +30,8 @@ FORMAT = 2
 OPEN = 1
 """The format whose ids told raters what a mask is: answers are still read, but nobody is asked any more."""
 QUESTIONS = ("score", "clinical", "pair")
+ANCHORS = ("truth", "damaged")
+"""Kinds of masks that no model made: the reference, and copies of it that were damaged."""
 
 _STUDY: dict[str, Any] = {"title": str, "guideline": str, "questions": list[str], "orders": dict[str, list[str]]}
 _TRAINING = {FORMAT: dict[str, list[str]], OPEN: list[str]}

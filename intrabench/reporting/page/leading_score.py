@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from intrabench.metrics.base import Best, Metric
+from intrabench.metrics.base import Best
+from intrabench.reporting.formats import decimals
 from intrabench.statistics.measures import best, described, scored_by, summary
 from intrabench.statistics.scores import Scale, metric
 from intrabench.statistics.statistic import Statistic, averages, with_numbers
@@ -26,7 +27,7 @@ class LeadingScore(Statistic):
     @property
     def unit(self) -> str:
         """The unit of the score of a round; empty if it has none."""
-        return self.scale.unit if isinstance(self.scale, Metric) else "s"
+        return self.scale.unit
 
     @property
     def scale_title(self) -> str:
@@ -57,7 +58,7 @@ class LeadingScore(Statistic):
     @property
     def bounded(self) -> bool:
         """Whether single rounds are scored from 0 to 1, so that there is an area and a number of clicks of them."""
-        return self.scale.best == "high" and self.scale.worst == 0 and not getattr(self.scale, "unit", "")
+        return self.scale.best == "high" and self.scale.worst == 0 and not self.scale.unit
 
     @property
     def bounded_title(self) -> str:
@@ -81,7 +82,5 @@ def leading_score(protocols: Iterable[str], asked: Statistic) -> LeadingScore:
 
 def digits_of(spec: str) -> int:
     """Decimals of the values of a metric or summary in tables."""
-    found = summary(spec)
-    scale = None if found else metric(spec)
-    coarse = spec.partition(":")[0] == "noc" or (isinstance(scale, Metric) and scale.unit)
-    return 1 if coarse or getattr(scale, "name", "") == "seconds" else 3
+    clicks = "interactions" if spec.partition(":")[0] == "noc" else ""
+    return decimals(clicks if summary(spec) else metric(spec).unit)

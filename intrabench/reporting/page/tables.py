@@ -10,6 +10,7 @@ import polars as pl
 
 from intrabench.metrics.base import Best, Metric
 from intrabench.reporting.footnotes import MEAN_OF, Footnotes, Place, footnotes
+from intrabench.reporting.formats import decimals
 from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, with_best_marks, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
@@ -116,7 +117,7 @@ def effort_grid(
 
 def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how: Aggregation, notes: Notes) -> Grid:
     """All metrics, each the average of data sets. scored: `scores` by metric."""
-    found = [(_averages(sessions, how), 1 if metric.unit else 3) for metric, sessions in scored.items()]
+    found = [(_averages(sessions, how), decimals(metric.unit)) for metric, sessions in scored.items()]
     heads = [metric.head for metric in scored]
     return _grid(
         "metrics",

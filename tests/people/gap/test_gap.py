@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.errors import IntraBenchError
-from intrabench.people.gap import APART, CLICKS, TARGET, distances, gap, matched_rows
+from intrabench.people.gap import APART, CLICKS, EVERYBODY, TARGET, UNNAMED, distances, gap, matched_rows
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 from tests.people.annotating.playing import annotating, gestures, new_id, simulated, turns_of
@@ -59,27 +60,36 @@ def test_people_who_click_as_the_robot_do_not_differ_from_it_and_others_do(say: 
     assert said.code == 0, said.err
     frame = pl.read_csv("gap.csv")
     assert set(frame["prompter"]) == {CLICKER, "box_slice"}
-    one = frame.filter(prompter=CLICKER)
+    one = frame.filter(prompter=CLICKER, rater=EVERYBODY)
     scored = one.filter(pl.col("measure").str.starts_with("dice"))
     assert set(scored["targets"]) == {12}
     assert set(scored["patients"]) == {6}
-    wrong = line(one, "first clicks, share beside what they should hit")
+    # ab clicked as the robot does, cd as one that misses; the mean of both is that of all
+    each = [frame.filter(prompter=CLICKER, rater=rater) for rater in ("ab", "cd")]
+    three = [line(of, "dice after 3 interactions") for of in (one, *each)]
+    assert three[1]["difference"] == 0 < three[2]["difference"]  # type: ignore[operator]
+    assert three[0]["people"] == pytest.approx((three[1]["people"] + three[2]["people"]) / 2)  # type: ignore[operator]
+    assert line(each[0], "first clicks: share beside")["people"] == 0
+    assert set(frame.filter(pl.col("measure").is_in(APART))["rater"]) == {EVERYBODY}
+    wrong = line(one, "first clicks: share beside")
     assert (wrong["simulated"], wrong["people"]) == (0, -wrong["difference"])  # type: ignore[operator]
     assert 0.1 < wrong["people"] < 0.3  # type: ignore[operator]
     assert wrong["low"] <= wrong["difference"] <= wrong["high"] <= 0  # type: ignore[operator]
-    inside = line(one, "first clicks, mm inside what they should hit")
+    inside = line(one, "first clicks: mm inside")
     assert abs(inside["difference"]) < 0.5 < inside["people"]  # type: ignore[arg-type, operator]  # only the signs differ
-    later = line(one, "corrections, mm from the centre")
+    later = line(one, "corrections: mm from centre")
     assert later["simulated"] == 0
     assert line(one, "dice after 1 interaction")["simulated"] == 0  # three clicks at once
     assert line(one, "dice after 3 interactions")["difference"] > 0  # type: ignore[operator]
-    boxes = frame.filter(prompter="box_slice")
+    boxes = frame.filter(prompter="box_slice", rater=EVERYBODY)
     assert not boxes["measure"].str.contains("click").any()
     assert line(boxes, "dice after 10 s")["simulated"] == 0
     for sentence in (
         "seconds of people are measured in 24 of 24 sessions, with what they took back",
         "PL1, WD and KS see y and x only",
         f"{CLICKER}, random_walker: simulated minus people, 95 % intervals over patients",
+        "random_walker, nearness to people: ",
+        "people among themselves",
         "wrote gap.csv",
     ):
         assert sentence in said.out + said.err
@@ -139,6 +149,7 @@ def test_another_model_is_compared_by_what_people_gave_it(wording: SnapshotAsser
     other = next(spec for spec in found.rows["spec"].unique() if spec != "random_walker")
     assert sorted(persons) == sorted([("random_walker", "human:rater=ab"), (other, f"recorded:folder={PEOPLE}")])
     only = gap([PEOPLE, ROBOTS], model=other).frame
+    assert set(only["rater"]) == {EVERYBODY, UNNAMED}  # the seed of the recording chose who it was
     assert set(only["model"]) == {other}
     assert set(gap([PEOPLE, ROBOTS]).frame["model"]) == {other, "random_walker"}
     with pytest.raises(IntraBenchError) as caught:
@@ -164,6 +175,57 @@ def test_folders_may_overlap() -> None:
     once, twice = gap([PEOPLE, ROBOTS]), gap([PEOPLE, ROBOTS, ROBOTS, PEOPLE])
     assert once.frame.equals(twice.frame)
     assert matched_rows([PEOPLE, ROBOTS, ROBOTS]).rows.height == matched_rows([PEOPLE, ROBOTS]).rows.height
+
+
+@pytest.mark.usefixtures("copied")
+def test_numbers_have_the_decimals_of_their_unit_and_files_all_digits(say: Callable[..., Said]) -> None:
+    robots("box_slice", cases="first:2")
+    said = say("gap", str(PEOPLE), str(ROBOTS), "--csv", "gap.csv")
+    texts = {cells[1]: cells[2:] for cells in map(cells_of, said.out.splitlines()) if len(cells) > 5}
+    assert texts["dice after 3 interactions"][1:4] == ["0.615", "0.615", "0.000"]
+    found = gap([PEOPLE, ROBOTS])
+    everybody = found.frame.filter(prompter=CLICKER, rater=EVERYBODY)
+    inside = line(everybody, "first clicks: mm inside")
+    shown = texts["first clicks: mm inside"]
+    assert (shown[1], inside["unit"]) == (f"{inside['people']:.1f}", "mm")
+    share = line(everybody, "first clicks: share beside")
+    assert (texts["first clicks: share beside"][1], share["unit"]) == (f"{share['people']:.3f}", "")
+    written, digits = pl.read_csv("gap.csv"), ["people", "simulated", "difference", "low", "high"]
+    assert written.select(digits).rows() == found.frame.select(digits).rows()
+    (everything,) = json.loads(say("gap", str(PEOPLE), str(ROBOTS), "--json").out)
+    assert everything["ranking"] == found.ranking.to_dicts()
+    assert everything["measures"] == found.frame.to_dicts()
+
+
+@pytest.mark.usefixtures("copied")
+def test_targets_that_lack_are_counted_and_the_ranking_is_of_those_that_all_have(say: Callable[..., Said]) -> None:
+    robots("box_slice", cases="first:1")
+    robots("points_slice", cases="first:4")
+    found = gap([PEOPLE, ROBOTS])
+    scored = found.frame.filter(measure="dice after 3 interactions")
+    counts = dict(scored.select("prompter", "targets").iter_rows())
+    assert counts == {CLICKER: 12, "box_slice": 2, "points_slice:n=1": 8}
+    assert set(scored["of"]) == {12}
+    ranked = found.ranking.filter(against="interactions")
+    assert ranked["prompter"].to_list()[0] == CLICKER
+    assert "box_slice" not in ranked["prompter"].to_list()
+    assert set(ranked["targets"]) == {8}
+    assert any("comparisons: box_slice" in note for note in found.notes)
+    assert any("8 of 12 targets" in note for note in found.notes)
+    assert "2 of 12" in say("gap", str(PEOPLE), str(ROBOTS)).out
+
+
+@pytest.mark.usefixtures("copied")
+def test_a_score_that_people_do_not_have_is_told() -> None:
+    intrabench.run("random_walker", CLICKER, DATA, rounds=2, metric=["hd95"], protocol="overlap@1", out=Path("hd95"))
+    found = gap([PEOPLE, Path("hd95")], "hd95")
+    assert found.ranking.is_empty()
+    assert any("no target has hd95" in note for note in found.notes)
+
+
+def cells_of(text: str) -> list[str]:
+    """What stands in a line of a table, after an empty cell."""
+    return [cell.strip() for cell in text.replace("┃", "│").split("│")]
 
 
 def clicked(places: list[tuple[int, int]], robot: str | None) -> pl.DataFrame:
