@@ -45,6 +45,7 @@ def table(
     protocol: str = "",
     groups: bool = False,
     users: bool = False,
+    spread: str = "",
     interval: bool = False,
     counts: bool = False,
     reference: str = "",

@@ -76,7 +76,7 @@ def each_target(kind: str, groups: ArrayLike, base: ArrayLike) -> dict[str, Floa
         "dhh_merged": against(kind, less.mean(axis=1), more.mean(axis=1)),
     }
     found |= {} if kind == "nof" else {"spread": spread}
-    return found if kind in COUNTED_CLICKS else found | {"nsr": 100 * _noise(sample, spread)}
+    return found if kind in COUNTED_CLICKS else found | {"nsr": 100 * noise(sample, spread)}
 
 
 COUNTED_CLICKS = ("noc", "nof")
@@ -161,7 +161,7 @@ def each_user_noise(ious: Sequence[ArrayLike]) -> dict[str, Floats]:
     """
     found = each_spread(ious)
     mean, spread = found["mean"], found["sd"]
-    return {"mean": mean, "spread": spread, "nsr": 100 * _noise(mean, spread)}
+    return {"mean": mean, "spread": spread, "nsr": 100 * noise(mean, spread)}
 
 
 def _arrays(groups: ArrayLike, base: ArrayLike) -> tuple[Floats, Floats]:
@@ -182,5 +182,7 @@ def _halves(groups: Floats) -> tuple[Floats, Floats]:
     return groups[..., :half], groups[..., -half:]
 
 
-def _noise(mean: Floats, spread: Floats) -> Floats:
-    return spread / (mean + _EPSILON)
+def noise(mean: Floats, spread: Floats) -> Floats:
+    """Their ratio, the noise-to-signal ratio (NSR) of RClicks."""
+    with np.errstate(invalid="ignore"):  # of infinite values there is none
+        return spread / (mean + _EPSILON)

@@ -31,15 +31,17 @@ class Variant:
 class Source:
     """A source of variation.
 
-    variant: of a prompter; None for those that do not vary. draws: every seed is a draw of its own; else a level is the
-    mean over its seeds. complete: the levels are all that there are, in an order from the least to the most probable,
-    and not a sample of more. level: what one level is called.
+    level: what one level is called. variant: of a prompter; None for those that do not vary. command: options of runs
+    that make several levels. base: what they are compared with, in words; empty: nothing. complete: the levels are all
+    that there are, from the least to the most probable one, and each is the mean over its seeds; else every seed is a
+    level of its own, and they are a sample.
     """
 
     name: str
     level: str
     variant: Callable[[str], Variant | None]
-    draws: bool = True
+    command: str
+    base: str = ""
     complete: bool = False
 
 
@@ -72,9 +74,13 @@ def hand_of(prompter: str) -> Variant | None:
 SOURCES = {
     one.name: one
     for one in (
-        Source("seed", "seed", lambda prompter: Variant(prompter, "", "")),
-        Source("hand", "draw", hand_of),
-        Source("group", "group", group_of, draws=False, complete=True),
+        Source("seed", "seed", lambda prompter: Variant(prompter, "", ""), "--seed 0..9"),
+        Source("hand", "draw", hand_of, "--hand jitter_mm=2 --seed 0..9", "without errors"),
+        Source(
+            *("group", "group", group_of, "--prompter clickability:group=1 --prompter clickability:group=10"),
+            base="the baseline clicker",
+            complete=True,
+        ),
     )
 }
 
@@ -109,7 +115,7 @@ def levels(scored: pl.DataFrame, by: Sequence[str], of: Source) -> pl.DataFrame:
     common spec.
     """
     both = pl.concat([varied(scored, of), varied(scored, of, base=True)]).drop_nulls("value")
-    level = pl.format("{} {}", "level", "seed") if of.draws else pl.col("level")
+    level = pl.col("level") if of.complete else pl.format("{} {}", "level", "seed")
     return (
         both.with_columns(level=level)
         .group_by(*dict.fromkeys([*by, *TARGET, "patient"]), "level")
