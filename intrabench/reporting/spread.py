@@ -54,6 +54,8 @@ def make_spread(rows: pl.DataFrame, layout: Layout, of: Source, *, interval: boo
     layout = apart_by_effort(rows, layout)
     by = [name for name in layout.by if name != "dataset"]
     check_columns(rows, by)
+    if not by:
+        raise IntraBenchError(f"--by {','.join(layout.by)} with --spread needs another column, such as model")
     if "seed" in by:
         raise IntraBenchError(f"--spread {of.name} is over seeds, too; omit seed from --by")
     if "protocol" not in by:
@@ -88,12 +90,14 @@ def _places(
 ) -> list[Place]:
     """What is to be noted at numbers, of each data set, and again at their average."""
     found, keys = [], [*by, "dataset"]
+    lines = ["common" if name == "prompter" else name for name in by]
     for base in (False, True):
         mine = varied(rows, of, base=base)
         columns = ["base"] if base else [name for name in numbers if name != "base"]
         for notes in (layout.adapted, layout.cut_short):
-            found.append(Place(notes(mine, keys), keys, columns))
-            found.append(Place(notes(mine, by).with_columns(dataset=pl.lit(AVERAGE)), keys, columns, again=True))
+            each_set, all_sets = notes(mine, [*lines, "dataset"]), notes(mine, lines)
+            for frame, again in ((each_set, False), (all_sets.with_columns(dataset=pl.lit(AVERAGE)), True)):
+                found.append(Place(frame.rename({"common": "prompter"}, strict=False), keys, columns, again))
     few = unequal(each, by)
     return [
         *found,

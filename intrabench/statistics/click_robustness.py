@@ -156,7 +156,7 @@ def _families(scored: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
 
 def of_groups(rows: pl.DataFrame, *, base: bool = False) -> pl.DataFrame:
     """The rows that make the numbers of groups in lines of `group_table`, or of the baseline (base), by ``clicks``."""
-    return varied(rows, _GROUPS, base=base).rename({"prompter": "clicks"})
+    return varied(rows, _GROUPS, base=base).rename({"common": "clicks"})
 
 
 def describe_groups(metric: str) -> str:

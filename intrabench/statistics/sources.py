@@ -93,9 +93,9 @@ def source(name: str) -> Source:
 
 
 def varied(rows: pl.DataFrame, of: Source, *, base: bool = False) -> pl.DataFrame:
-    """The rows of prompters that vary, or of their bases (base), by the common spec as ``prompter``, with ``level``.
+    """The rows of prompters that vary, or of their bases (base), with the ``common`` spec and the ``level``.
 
-    A base may be that of several prompters. Its level is null.
+    A base may be that of several prompters, and is there once for each. Its level is null.
     """
     variants = [(name, one) for name in rows["prompter"].unique().sort() if (one := of.variant(name))]
     found = [(one.base, one.common, None) if base else (name, one.common, str(one.level)) for name, one in variants]
@@ -104,8 +104,7 @@ def varied(rows: pl.DataFrame, of: Source, *, base: bool = False) -> pl.DataFram
         schema={"prompter": pl.String, "common": pl.String, "level": pl.String},
         orient="row",
     )
-    joined = rows.join(names, on="prompter", how="inner", maintain_order="left")
-    return joined.with_columns(prompter="common").drop("common")
+    return rows.join(names, on="prompter", how="inner", maintain_order="left")
 
 
 def levels(scored: pl.DataFrame, by: Sequence[str], of: Source) -> pl.DataFrame:
@@ -117,7 +116,7 @@ def levels(scored: pl.DataFrame, by: Sequence[str], of: Source) -> pl.DataFrame:
     both = pl.concat([varied(scored, of), varied(scored, of, base=True)]).drop_nulls("value")
     level = pl.col("level") if of.complete else pl.format("{} {}", "level", "seed")
     return (
-        both.with_columns(level=level)
+        both.with_columns(level=level, prompter="common")
         .group_by(*dict.fromkeys([*by, *TARGET, "patient"]), "level")
         .agg(pl.col("value").mean(), seeds=pl.col("seed").n_unique(), failed=pl.col("failed").any())
     )

@@ -131,16 +131,14 @@ def spread_table(
 
 
 def without_spread(scored: pl.DataFrame, each: pl.DataFrame, by: Sequence[str], of: Source) -> list[str]:
-    """A sentence for each data set in which targets of lines with this source have no spread; `each_target`."""
+    """A sentence for each data set in which targets of lines with this source are not in `each_target`."""
     target = list(dict.fromkeys([*by, *TARGET]))
     every = levels(scored, by, of).drop_nulls("level").select(target).unique()
     alone = every.join(each, on=target, how="anti", nulls_equal=True)
     lacked = f"all {of.level}s" if of.complete else f"a second {of.level}"
     lacked += f" or {of.base}" if of.base else ""
-    counts = alone.group_by("dataset").agg(
-        pl.struct(TARGET).n_unique().alias("targets"), pl.struct(by).n_unique().alias("lines")
-    )
+    counts = alone.group_by("dataset").agg(pl.struct(by).n_unique().alias("lines"), pl.len().alias("targets"))
     return [
-        f"left out in {several(lines, 'line')}: {several(targets, 'target')} of {dataset}, played without {lacked}"
-        for dataset, targets, lines in counts.sort("dataset").iter_rows()
+        f"left out in {several(lines, 'line')} of {dataset}: {several(targets, 'target')}, played without {lacked}"
+        for dataset, lines, targets in counts.sort("dataset").iter_rows()
     ]

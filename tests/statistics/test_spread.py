@@ -143,7 +143,7 @@ def test_targets_with_one_seed_have_no_spread_and_are_counted() -> None:
     of, scored = source("seed"), measured(rows, "dice")
     each = each_target(scored, IDENTITY, of, "dice", "high")
     (said,) = without_spread(scored, each, IDENTITY, of)
-    assert ("2 lines" in said, "2 targets of d" in said, "second seed" in said) == (True, True, True)
+    assert ("2 lines of d" in said, "2 targets" in said, "second seed" in said) == (True, True, True)
     assert without_spread(measured(played(0.2, 0.4), "dice"), each, IDENTITY, of) == []
     with pytest.raises(IntraBenchError, match=r"--seed 0\.\.9"):
         table(played(0.5), "seed")
