@@ -91,6 +91,22 @@ def test_groups_have_the_numbers_of_their_own_table(table: Callable[..., Said]) 
     assert "nsr" not in line
 
 
+def test_the_published_protocol_has_the_numbers_of_its_own_table(say: Callable[..., Said]) -> None:
+    """Without options, its number and its averages are taken."""
+    rows = pl.concat(
+        session(0, 0, name, dice, instance=instance, protocol="rclicks@1", iou=dice)
+        for name, values in {FIRST: (0.95, 0.3, 0.95), LAST: (0.95, 0.95, 0.6), CENTER: (0.95, 0.95, 0.95)}.items()
+        for instance, dice in enumerate(values)
+    ).with_columns(interactions=pl.col("round") + 1.0)
+    Store(Path("intrabench-results"), "run").write_part(
+        [{k: v for k, v in row.items() if v is not None} for row in rows.to_dicts()], []
+    )
+    (line,), (published,) = (lines(say("table", *words, "--csv")) for words in (("--spread", "group"), ("--groups",)))
+    names = {"base": "base", "mean": "sample", "sd": "spread", "dsb": "dsb", "dgr": "dgr"}
+    assert [float(line[name]) for name in names] == pytest.approx([float(published[name]) for name in names.values()])
+    assert float(line["mean"]) == pytest.approx((1 + 10.5 + 10.5) / 3)
+
+
 def test_what_happened_to_sessions_is_noted_at_their_numbers(table: Callable[..., Said]) -> None:
     said = table("--spread", "group", "--metric", "noc:threshold=0.5")
     (cells,) = (line.split("│")[1:-1] for line in said.out.splitlines() if "clickability" in line)
