@@ -10,6 +10,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import Footnotes, Place, few_patients
 from intrabench.reporting.table import Layout, apart_by_effort, check_columns, counted
+from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import fewest_patients
 from intrabench.statistics.coverage import on_shared, unequal
 from intrabench.statistics.measures import best, described, scored_by
@@ -46,6 +47,8 @@ class SpreadTable:
 def make_spread(rows: pl.DataFrame, layout: Layout, of: Source, *, interval: bool, common: bool) -> SpreadTable:
     """A line per combination of `layout.by`, with what varies taken out of the prompter, and data set.
 
+    What lines combine, such as prompters, has a spread of its own, over which a line has the mean.
+
     common: only the targets of which all lines have a spread.
 
     Raises:
@@ -63,8 +66,10 @@ def make_spread(rows: pl.DataFrame, layout: Layout, of: Source, *, interval: boo
     scored = counted(layout.measured(rows), layout)
     kind, direction = layout.metric.partition(":")[0], best(layout.metric)
     numbers = fields_of(of, kind, direction)
-    each = each_target(scored, by, of, kind, direction)
-    left_out = without_spread(scored, each, by, of)
+    # Lines that are combined keep levels of their own: seeds of different prompters are not the same.
+    apart = list(dict.fromkeys([*by, *IDENTITY]))
+    each = each_target(scored, apart, of, kind, direction)
+    left_out = without_spread(scored, each, apart, of)
     if common:
         each, lacking = on_shared(each, each, by)
         left_out += lacking

@@ -71,6 +71,16 @@ def test_a_line_for_each_prompter_that_varies(table: Callable[..., Said], wordin
     assert [float(line[name]) for name in ("base", "mean", "dsb")] == pytest.approx([0.7, 0.4, -0.3])
 
 
+def test_lines_that_are_combined_have_the_mean_of_their_spreads(table: Callable[..., Said]) -> None:
+    """Errors of the hand are no spread over seeds, though only they have fewer of them."""
+    (line,) = lines(table("--spread", "seed", "--csv", "--by", "model"))
+    exact, hand = lines(table("--spread", "seed", "--csv"))
+    for name in ("mean", "sd", "worst"):
+        alone, both = float(exact[name]), (float(exact[name]) + float(hand[name])) / 2
+        assert float(line[name]) == pytest.approx((alone + 7 * both) / 8)
+    assert (line["targets"], line["seeds"]) == ("8", "2")
+
+
 def test_means_of_fewer_targets_have_a_letter_and_common_ones_have_none(table: Callable[..., Said]) -> None:
     said = table("--spread", "seed")
     (few,) = (line for line in said.out.splitlines() if "jitter_mm" in line)
