@@ -45,6 +45,7 @@ def table(
     protocol: str = "",
     groups: bool = False,
     users: bool = False,
+    spread: str = "",
     interval: bool = False,
     counts: bool = False,
     reference: str = "",
@@ -55,8 +56,8 @@ def table(
 
     metric: empty is what the protocol of the results reports, if all have the same, else dice. round: number of
     corrections after which to read the state; None: the last. by, columns: columns whose values define lines and
-    columns. The others are those of ``intrabench table``. The frame has every column; `intrabench table` leaves out
-    what is the same in all lines.
+    columns. spread: ``seed``, ``hand`` or ``group``. The others are those of ``intrabench table``. The frame has every
+    column; `intrabench table` leaves out what is the same in all lines.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together. What the table lacks

@@ -61,6 +61,9 @@ def table(
     ] = "",
     groups: Annotated[bool, flag("--groups", help="Robustness to the position of clicks.")] = False,
     users: Annotated[bool, flag("--users", help="Real first clicks beside simulated ones.")] = False,
+    spread: Annotated[
+        str, typer.Option(help="How much targets vary, and how bad they get, over: seed, hand or group (of clicks).")
+    ] = "",
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
     counts: Annotated[bool, flag("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
     common: Annotated[bool, flag("--common", help="Only the targets that all lines have.")] = False,

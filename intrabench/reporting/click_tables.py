@@ -19,7 +19,6 @@ from intrabench.reporting.reference.rclicks import (
 from intrabench.statistics.click_robustness import (
     LINE,
     area_of,
-    clicks_of,
     describe_groups,
     describe_users,
     group_table,
@@ -31,6 +30,7 @@ from intrabench.statistics.click_robustness import (
 from intrabench.statistics.notes import adapted, cut_short
 from intrabench.statistics.robustness import Robustness, UserNoise
 from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.sources import group_of
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def click_table(groups: bool, users: bool, published: str) -> ClickTable | None:
 
 def further(prompters: Collection[str]) -> str:
     """The option that shows how much it matters where people click, if these prompters tell it; else empty."""
-    groups = Counter(one.clicks for name in prompters if (one := clicks_of(name)))
+    groups = Counter(one.common for name in prompters if (one := group_of(name)))
     if max(groups.values(), default=0) > 1:
         return CLICK_TABLES[0].option
     return CLICK_TABLES[1].option if any(map(is_real, prompters)) else ""

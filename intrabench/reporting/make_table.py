@@ -13,6 +13,7 @@ from intrabench.protocols import Protocol
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table
+from intrabench.reporting.spread import NONE_SHARED, make_spread
 from intrabench.reporting.table import (
     Layout,
     annotated_table,
@@ -31,6 +32,7 @@ from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.evaluation import counted_rows, protocols_of
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
+from intrabench.statistics.sources import Source, source
 from intrabench.statistics.statistic import averaged_otherwise, averages, leading, statistic_of, with_numbers
 
 _USUAL = {"dataset", "protocol"}
@@ -92,27 +94,33 @@ def make_table(
     counts: bool,
     reference: str,
     common: bool = False,
+    spread: str = "",
 ) -> Table:
     """The table of a results folder.
 
     metric: empty is what the protocols of the rows report by names of their own, if all do; where something else is
     asked, the number that leads among them; else dice. common: only the targets that all lines share, without lines
-    that lack more than half.
+    that lack more than half. spread: over which of `SOURCES`.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
     lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
+    if spread:
+        ignored = {"--groups": groups, "--users": users, "--reference": reference, "--columns": columns != "dataset"}
+        _refuse(f"--spread {source(spread).name}", ignored | {"--per-round": per_round, "--counts": counts})
     statistic = statistic_of(metric, aggregation, failed, empty, round)
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, lines, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, protocol, lead=not reference)
-    if common:
+    if common and not spread:
         rows, lacking = on_shared(rows, layout.measured(rows), apart_by_effort(rows, layout).by)
         left_out = [*left_out, *lacking]
         if rows.is_empty():
-            raise IntraBenchError(f"the lines in {folder} share no target; omit --common, or choose fewer of them")
+            raise IntraBenchError(f"the lines in {folder} {NONE_SHARED}")
     paper = protocol if reference == "paper" else ""
-    if clicks := click_table(groups, users, paper):
+    if spread:
+        table = _spread_table(rows, layout, source(spread), interval, common)
+    elif clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
         ignored |= {"--per-round": per_round, "--counts": counts, "--users": groups and users}
@@ -166,6 +174,15 @@ def _of_metric(rows: pl.DataFrame, layout: Layout, per_round: bool, interval: bo
         return _with_notes(frame, heading, rows, unlike, places(rows, layout), layout)
     table = _with_notes(frame, heading + _INTERVALS, rows, unlike, places(rows, layout), layout)
     return replace(table, notes=table.notes.with_marks(few_places(rows, frame, layout)))
+
+
+def _spread_table(rows: pl.DataFrame, layout: Layout, of: Source, interval: bool, common: bool) -> Table:
+    """The table of a spread."""
+    found = make_spread(rows, layout, of, interval=interval, common=common)
+    heading = found.heading + (_INTERVALS if interval else "")
+    unlike = averaged_otherwise(rows["protocol"], layout.how)
+    table = _with_notes(found.frame, heading, rows, [*found.left_out, *unlike], found.places, layout)
+    return replace(table, notes=table.notes.with_marks(found.few)) if interval else table
 
 
 def _click_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,54 +14,32 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import row_names
 from intrabench.results.current import IDENTITY
-from intrabench.specs.specs import parse, quoted, split
+from intrabench.specs.specs import parse, split
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.measures import described, measured, scored_by
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.resample import AVERAGE, intervals
-from intrabench.statistics.robustness import Robustness, UserNoise, each_target, each_user_noise, robustness, user_noise
-from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.robustness import (
+    COUNTED_CLICKS,
+    Robustness,
+    UserNoise,
+    each_target,
+    each_user_noise,
+    robustness,
+    user_noise,
+)
+from intrabench.statistics.scores import TARGET, FailurePolicy
+from intrabench.statistics.sources import SOURCES, group_of, levels, varied
 from intrabench.target import WHOLE_CASE
 
-_CLICKER, _BASELINE = "clickability", "click_deepest"
+_GROUPS = SOURCES["group"]
 
 LINE = tuple(name for name in IDENTITY if name != "prompter")
 """Columns that identify a line, besides the click model."""
 
-_EACH = [*LINE, "dataset", "case", "target", "patient"]
+_EACH = [*LINE, *TARGET, "patient"]
 _KEYS = [*LINE, "clicks", "dataset"]
 _COUNTED = ("groups", "targets", "trajectories")
-
-
-@dataclass(frozen=True)
-class Clicks:
-    """The comparison that a prompter with groups belongs to.
-
-    clicks: its spec without the group, common to all groups. base: the spec of the baseline clicker, which clicks at
-    the deepest place.
-    """
-
-    clicks: str
-    base: str
-    group: int
-
-
-_COUNTED_CLICKS = ("noc", "nof")
-"""Kinds of metrics that count clicks; all others are compared by differences of means."""
-
-
-def clicks_of(prompter: str) -> Clicks | None:
-    """The group from which a prompter's clicks are drawn; None for other prompters."""
-    parts = split(prompter)
-    for place, part in enumerate(parts):
-        name, parameters = parse(part)
-        if name == _CLICKER and parameters.get("group", "all").isdigit():
-            group = int(parameters.pop("group"))
-            shared = {key: value for key, value in parameters.items() if key in ("previous", "space")}
-            others = _spec(name, parameters), _spec(_BASELINE, shared)
-            clicks, base = ("+".join([*parts[:place], other, *parts[place + 1 :]]) for other in others)
-            return Clicks(clicks, base, group)
-    return None
 
 
 def group_table(
@@ -87,12 +65,11 @@ def group_table(
     if values.is_empty():
         raise IntraBenchError(f"no session has {metric}; choose a metric that the protocol measures")
     kind = metric.partition(":")[0]
-    found = {name: clicks for name in values["prompter"].unique() if (clicks := clicks_of(name))}
     areas = {}
-    if kind in _COUNTED_CLICKS:
-        areas = _families(_values(rows, area_of(metric), round, policy), found)
+    if kind in COUNTED_CLICKS:
+        areas = _families(_values(rows, area_of(metric), round, policy))
     lines = []
-    for key, one in _families(values, found).items():
+    for key, one in _families(values).items():
         groups = sorted(int(name) for name in one.columns if name.isdecimal() and name != "0")
         if len(groups) < 2 or one.is_empty():
             continue
@@ -116,8 +93,8 @@ def group_table(
 def _no_groups(rows: pl.DataFrame) -> str:
     """What to run; by the protocol that has groups, if that was played."""
     groups = "--prompter clickability:group=1 --prompter clickability:group=10 --prompter click_deepest"
-    protocols = [id for id in rows["protocol"].unique().sort() if any(map(clicks_of, row_names(id)))]
-    if protocols and not any(map(clicks_of, rows["prompter"].unique())):
+    protocols = [id for id in rows["protocol"].unique().sort() if any(map(group_of, row_names(id)))]
+    if protocols and not any(map(group_of, rows["prompter"].unique())):
         return (
             f"only the baseline of {protocols[0]} was played, and no groups of clicks; run it without --only, or with "
             f"another click model than the published one: --protocol {protocols[0]} {groups}"
@@ -126,9 +103,8 @@ def _no_groups(rows: pl.DataFrame) -> str:
 
 
 def _values(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy | None) -> pl.DataFrame:
-    """The mean over seeds of each target and prompter."""
-    scored = measured(rows, metric, round, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
-    return scored.group_by(*_EACH, "prompter").agg(pl.col("value").mean(), pl.col("seed").n_unique())
+    """The scores of targets."""
+    return measured(rows, metric, round, policy).filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
 
 
 def _arrays(one: pl.DataFrame, groups: Sequence[int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -165,33 +141,22 @@ def ends(one: pl.DataFrame, each: Mapping[str, NDArray[np.float64]]) -> dict[str
     return {f"{line['field']}_{end}": line[end] for line in found.iter_rows(named=True) for end in ("low", "high")}
 
 
-def _families(values: pl.DataFrame, found: Mapping[str, Clicks]) -> dict[tuple[object, ...], pl.DataFrame]:
+def _families(scored: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
     """By line, click model and data set: a line for each target that has all groups, a column for each group.
 
     Group 0 is the baseline. ``seed`` is the least number of seeds.
     """
     families = {}
-    for clicks in sorted({one.clicks for one in found.values()}):
-        groups = {name: one.group for name, one in found.items() if one.clicks == clicks}
-        base = next(one.base for one in found.values() if one.clicks == clicks)
-        mine = values.filter(pl.col("prompter").is_in([*groups, base]))
-        mine = mine.with_columns(group=pl.col("prompter").replace_strict(groups | {base: 0}, return_dtype=pl.Int64))
-        for key, one in mine.partition_by(*LINE, "dataset", as_dict=True).items():
-            wide = one.pivot("group", index=_EACH, values="value").drop_nulls(cs.matches(r"^\d+$"))
-            families[(*key[:-1], clicks, key[-1])] = wide.with_columns(seed=pl.lit(one["seed"].min()))
+    each = levels(scored, [*LINE, "prompter"], _GROUPS).with_columns(pl.col("level").fill_null("0"))
+    for key, one in each.partition_by(*LINE, "prompter", "dataset", as_dict=True).items():
+        wide = one.pivot("level", index=_EACH, values="value").drop_nulls(cs.matches(r"^\d+$"))
+        families[key] = wide.sort(TARGET).with_columns(seed=pl.lit(one["seeds"].min()))
     return families
 
 
 def of_groups(rows: pl.DataFrame, *, base: bool = False) -> pl.DataFrame:
     """The rows that make the numbers of groups in lines of `group_table`, or of the baseline (base), by ``clicks``."""
-    found = [(name, one) for name in rows["prompter"].unique().sort() if (one := clicks_of(name))]
-    of = [(one.base if base else name, one.clicks) for name, one in found]
-    names = pl.DataFrame(list(dict.fromkeys(of)), schema={"prompter": pl.String, "clicks": pl.String}, orient="row")
-    return rows.join(names, on="prompter", how="inner", maintain_order="left")
-
-
-def _spec(name: str, parameters: dict[str, str]) -> str:
-    return name + (":" + ",".join(f"{key}={quoted(value)}" for key, value in parameters.items()) if parameters else "")
+    return varied(rows, _GROUPS, base=base).rename({"common": "clicks"})
 
 
 def describe_groups(metric: str) -> str:
@@ -208,7 +173,7 @@ def describe_groups(metric: str) -> str:
 
 def area_of(metric: str) -> str:
     """The metric that nsr is of: the metric itself, or the area of that which clicks and failures are of."""
-    return f"rclicks_auc:metric={scored_by(metric)}" if metric.partition(":")[0] in _COUNTED_CLICKS else metric
+    return f"rclicks_auc:metric={scored_by(metric)}" if metric.partition(":")[0] in COUNTED_CLICKS else metric
 
 
 REAL = "real"

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
+from intrabench.metrics.base import Best
+from intrabench.statistics.resample import difference
 
 _EPSILON = 1e-9  # added to the denominator by RClicks
 
@@ -63,21 +65,64 @@ def each_target(kind: str, groups: ArrayLike, base: ArrayLike) -> dict[str, Floa
     """
     values, baseline = _arrays(groups, base)
     less, more = _halves(values)
-    sample, spread = values.mean(axis=1), values.std(axis=1)
-    found = {"base": baseline, "sample": sample}
-    if kind == "noc":
-        if (values <= 0).any() or (baseline <= 0).any():
-            raise IntraBenchError("numbers of clicks are compared by ratios, but one of them is 0; count interactions")
-        return found | {
-            "spread": spread,
-            "dsb": _percent(sample, baseline),
-            "dgr": _percent(values[:, 0], values[:, -1]),
-            "dhh": _percent(less, more).mean(axis=1),
-            "dhh_merged": _percent(less.mean(axis=1), more.mean(axis=1)),
-        }
-    halves = (less - more).mean(axis=1)
-    found |= {"dsb": sample - baseline, "dgr": values[:, 0] - values[:, -1], "dhh": halves, "dhh_merged": halves}
-    return found if kind == "nof" else found | {"spread": spread, "nsr": 100 * _noise(sample, spread)}
+    moments = each_spread(values)
+    sample, spread = moments["mean"], moments["sd"]
+    found = {
+        "base": baseline,
+        "sample": sample,
+        "dsb": against(kind, sample, baseline),
+        "dgr": against(kind, values[:, 0], values[:, -1]),
+        "dhh": against(kind, less, more).mean(axis=1),
+        "dhh_merged": against(kind, less.mean(axis=1), more.mean(axis=1)),
+    }
+    found |= {} if kind == "nof" else {"spread": spread}
+    return found if kind in COUNTED_CLICKS else found | {"nsr": 100 * noise(sample, spread)}
+
+
+COUNTED_CLICKS = ("noc", "nof")
+"""Kinds of metrics that count clicks."""
+
+
+def against(kind: str, of: Floats, reference: Floats) -> Floats:
+    """How much more than the reference: numbers of clicks (noc) in percent of it, anything else as the difference.
+
+    Equal values, infinite ones too, differ by nothing.
+
+    Raises:
+        IntraBenchError: somewhere a number of clicks is 0.
+    """
+    more = difference(of, reference)
+    if kind != "noc":
+        return more
+    if (of <= 0).any() or (reference <= 0).any():
+        raise IntraBenchError("numbers of clicks are compared by ratios, but one of them is 0; count interactions")
+    return 100 * more / reference
+
+
+def each_spread(values: Sequence[ArrayLike] | Floats, ddof: int = 0, best: Best = "high") -> dict[str, Floats]:
+    """(instances) Of the values of each instance: `mean`, `sd`, and `worst_tenth` and `best_tenth`, means of tenths.
+
+    values: one array for each instance, or (instances, values). ddof: the sum of squares is divided by this less than
+    the number of values. A tenth is of one value or more. best: which values are; where zero is, tenths are of
+    distances from it. The sd of infinite values is 0 if they are equal, else infinite.
+
+    Raises:
+        ValueError: an instance has no values.
+    """
+    each = [np.asarray(one, float) for one in values]
+    if not all(one.size for one in each):
+        raise ValueError("an instance has no clicks; omit it")
+    flat, sizes = np.concatenate(each), np.array([one.size for one in each])
+    start, of = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.add.reduceat(flat, start) / sizes
+        sd = np.sqrt(np.add.reduceat(difference(flat, mean[of]) ** 2, start) / (sizes - ddof))
+    ranked = np.abs(flat) if best == "zero" else flat
+    ranked = ranked[np.lexsort((ranked if best == "high" else -ranked, of))]  # the worst first
+    place, tenth = np.arange(len(flat)) - start[of], -(-sizes // 10)
+    ends = {"worst_tenth": place < tenth[of], "best_tenth": place >= (sizes - tenth)[of]}
+    tenths = {name: np.add.reduceat(np.where(at, ranked, 0), start) / tenth for name, at in ends.items()}
+    return {"mean": mean, "sd": sd, **tenths}
 
 
 def robustness(kind: str, groups: ArrayLike, base: ArrayLike) -> Robustness:
@@ -114,8 +159,9 @@ def each_user_noise(ious: Sequence[ArrayLike]) -> dict[str, Floats]:
     Raises:
         ValueError: an instance has no clicks.
     """
-    mean, spread = _moments(ious)
-    return {"mean": mean, "spread": spread, "nsr": 100 * _noise(mean, spread)}
+    found = each_spread(ious)
+    mean, spread = found["mean"], found["sd"]
+    return {"mean": mean, "spread": spread, "nsr": 100 * noise(mean, spread)}
 
 
 def _arrays(groups: ArrayLike, base: ArrayLike) -> tuple[Floats, Floats]:
@@ -136,18 +182,7 @@ def _halves(groups: Floats) -> tuple[Floats, Floats]:
     return groups[..., :half], groups[..., -half:]
 
 
-def _moments(ious: Sequence[ArrayLike]) -> Floats:
-    """(2, instances) Mean and standard deviation."""
-    values = [np.asarray(one, float) for one in ious]
-    if not all(one.size for one in values):
-        raise ValueError("an instance has no clicks; omit it")
-    return np.array([[one.mean() for one in values], [one.std() for one in values]])
-
-
-def _noise(mean: Floats, spread: Floats) -> Floats:
-    return spread / (mean + _EPSILON)
-
-
-def _percent(of: Floats, reference: Floats) -> Floats:
-    """The relative increase."""
-    return 100 * (of - reference) / reference
+def noise(mean: Floats, spread: Floats) -> Floats:
+    """Their ratio, the noise-to-signal ratio (NSR) of RClicks."""
+    with np.errstate(invalid="ignore"):  # of infinite values there is none
+        return spread / (mean + _EPSILON)

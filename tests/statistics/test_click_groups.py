@@ -15,9 +15,10 @@ from intrabench.reporting.click_tables import further
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference.rclicks import PUBLISHED_METRIC, beside_published, published
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.click_robustness import clicks_of, describe_groups, group_table
+from intrabench.statistics.click_robustness import describe_groups, group_table
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import scores
+from intrabench.statistics.sources import group_of
 from tests.results import made
 
 
@@ -32,15 +33,15 @@ def sessions(prompter: str, *dice: float, **shared: Any) -> pl.DataFrame:
 
 
 def test_what_belongs_together() -> None:
-    found = clicks_of("box_interp:n=3+clickability:model=distance,group=7,space=slice+hand:jitter_mm=2.0")
+    found = group_of("box_interp:n=3+clickability:model=distance,group=7,space=slice+hand:jitter_mm=2.0")
     assert found is not None
-    assert found.group == 7
-    assert found.clicks == "box_interp:n=3+clickability:model=distance,space=slice+hand:jitter_mm=2.0"
+    assert found.level == 7
+    assert found.common == "box_interp:n=3+clickability:model=distance,space=slice+hand:jitter_mm=2.0"
     assert found.base == "box_interp:n=3+click_deepest:space=slice+hand:jitter_mm=2.0"
-    assert clicks_of("clickability:model=distance,group=all") is None
-    assert clicks_of("click_deepest") is None
+    assert group_of("clickability:model=distance,group=all") is None
+    assert group_of("click_deepest") is None
     base, *groups = (row.prompter for row in ROWS)
-    assert {one.base for name in groups if (one := clicks_of(name))} == {base}
+    assert {one.base for name in groups if (one := group_of(name))} == {base}
 
 
 def test_differences_by_hand() -> None:
@@ -147,9 +148,9 @@ def test_cases_that_could_not_be_prepared_are_no_targets() -> None:
 
 
 def test_specs_that_need_quotes_and_rows_of_older_versions() -> None:
-    found = clicks_of("clickability:model=\"rclicks:size=64,weights='a+b.pth'\",group=2".replace("'", ""))
+    found = group_of("clickability:model=\"rclicks:size=64,weights='a+b.pth'\",group=2".replace("'", ""))
     assert found is not None
-    assert found.clicks == 'clickability:model="rclicks:size=64,weights=a+b.pth"'
+    assert found.common == 'clickability:model="rclicks:size=64,weights=a+b.pth"'
     rows = pl.concat([sessions("clickability:group=1", 0.2), sessions("clickability:group=10", 0.4)])
     assert group_table(rows.with_columns(model_version=pl.lit(None, pl.String)))["targets"].to_list() == [1]
 

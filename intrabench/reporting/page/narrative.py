@@ -17,8 +17,8 @@ from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import Spot
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.statistics.budgets import AtBudgets, Behind, Budget, Standing
-from intrabench.statistics.click_robustness import clicks_of
 from intrabench.statistics.resample import AVERAGE, FEW
+from intrabench.statistics.sources import group_of
 
 Part: TypeAlias = tuple[str, str]
 """A kind, and a text: ``text``, ``name``, ``note`` (letters of footnotes), or ``seen``."""
@@ -113,7 +113,7 @@ class BudgetResults:
     def compared(self) -> set[int]:
         """The lines that are compared: those with rows; groups of clicks are none that a user may choose."""
         lines = self.names.lines.filter(pl.col("line").is_in(self.rows["line"].unique().implode()))
-        return {line for line, prompter in lines.select("line", "prompter").iter_rows() if clicks_of(prompter) is None}
+        return {line for line, prompter in lines.select("line", "prompter").iter_rows() if group_of(prompter) is None}
 
 
 _WORSE = {"high": "lower", "low": "higher", "zero": "farther from 0"}
@@ -317,7 +317,7 @@ def not_compared(results: BudgetResults, compared: Set[int]) -> list[Sentence]:
     whole = {row["state"] for row in results.reached.table.filter(pl.col("dataset") == AVERAGE).to_dicts()}
     there = {line for every in results.reached.places.values() for line, one in every.items() if one.state in whole}
     notes: list[Sentence] = []
-    groups = [prompter for prompter in lines["prompter"] if clicks_of(prompter) is not None]
+    groups = [prompter for prompter in lines["prompter"] if group_of(prompter) is not None]
     if groups:
         notes.append(
             [text("Groups of clicks are left out, because no user chooses one; they are under Where people click.")]

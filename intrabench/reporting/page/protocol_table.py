@@ -17,9 +17,10 @@ from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
-from intrabench.statistics.click_robustness import LINE, clicks_of, group_table
+from intrabench.statistics.click_robustness import LINE, group_table
 from intrabench.statistics.measures import Measure, best, described, measured, summary
 from intrabench.statistics.scores import FailurePolicy
+from intrabench.statistics.sources import group_of
 from intrabench.statistics.statistic import with_numbers
 from intrabench.statistics.steps import Steps, steps
 
@@ -117,7 +118,7 @@ def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolic
 
 def _grouped(rows: pl.DataFrame) -> list[str]:
     """The prompters that are groups of clicks."""
-    return [one for one in rows["prompter"].unique().sort() if clicks_of(one)]
+    return [one for one in rows["prompter"].unique().sort() if group_of(one)]
 
 
 def _spread(
@@ -128,7 +129,7 @@ def _spread(
         clicks, area = (group_table(rows, spec, policy=policy) for spec in (_CLICKS, _AREA))
     except IntraBenchError:  # no model was played with two groups
         return {}, {}
-    base = {clicks_of(one).base for one in _grouped(rows)}  # type: ignore[union-attr]
+    base = {group_of(one).base for one in _grouped(rows)}  # type: ignore[union-attr]
     who = ["model", "weights_sha256", "dtype", "strict"]
     place = lines.filter(pl.col("prompter").is_in(list(base))).select("line", *who)
     joined = clicks.join(
