@@ -14,6 +14,7 @@ from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
 from intrabench.statistics.bca import percentiles, tail
+from intrabench.statistics.infinite import BESIDE, places
 from intrabench.statistics.resample import AVERAGE, DRAWS, Draws, difference, resample, with_average
 from intrabench.statistics.significance import holm, per_patient, signed_ranks
 
@@ -25,7 +26,9 @@ class Ranking:
     """Lines ranked by their average over data sets, the best first.
 
     table: the columns of a line, `rank` (1 is best; equal values share the better rank) and its interval of 95 %, `low`
-    to `high`, `value` and `COUNTS`. The interval is that of drawn ranks, with the wider tails of the average (`tail`).
+    to `high`, `value`, `COUNTS` and `BESIDE`. Of infinite values, those with fewer infinite ones behind them are
+    better, then those with a better mean over the others. The interval is that of drawn ranks, with the wider tails of
+    the average (`tail`).
     tau: mean over draws of Kendall's tau-b between the drawn ranking and this one; 1 where no draw changes it. Draws
     that miss all patients of some line are left out; where a line has fewer than `FEW` patients of a data set there is
     neither an interval nor a tau, and no tau where all lines are tied.
@@ -72,13 +75,14 @@ def ranked(table: pl.DataFrame, by: Sequence[str], draws: Draws, left_out: pl.Da
     table = table.sort(by)
     lines = draws.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
     which = lines["_line"].to_numpy()
-    averages, wide = draws.average()[:, which], ndtr(tail(list(draws.parts.values()))[0][which])
-    full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
+    wide = ndtr(tail(list(draws.parts.values()))[0][which])
+    full = places(table["net"].to_numpy()[None], table["others"].to_numpy()[None], best)
+    values = np.round(draws.merits(best)[:, which], _DIGITS)
     values = values[~np.isnan(values).any(axis=1)]
     # As for values, plain percentiles are too narrow for few patients; so each line has its ends further out (`tail`).
     low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values), 1 - wide, wide))
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
-    table = table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by)
+    table = table.select(*by, "rank", "low", "high", "value", *COUNTS, *BESIDE).sort("rank", *by)
     return Ranking(table, tau(values, full), left_out)
 
 
@@ -169,6 +173,6 @@ def tau(values: Floats, full: Floats) -> float | None:
 
 def _left_out(every: pl.DataFrame, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Lines and the data sets on which they have no value."""
-    values = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    values = found.filter(pl.col("of") > 0)
     missing = every.join(values, on=[*by, "dataset"], how="anti", nulls_equal=True)
     return missing.group_by(by).agg(pl.col("dataset").sort().alias("missing")).sort(by)

@@ -333,9 +333,13 @@ def test_infinite_differences_are_left_out_and_counted(say: Callable[..., Said],
     a, b = line("a", 0.0, "ct", 12).with_columns(hd95_mm=10 * pl.col("dice")), line("bb", 0.0, "ct", 12)
     stored(a, b.with_columns(hd95_mm=far))
     said = say("power", "--metric", "hd95", "--difference", "1")
-    assert line_with(said.out.splitlines(), "infinite") == wording
+    assert line_with(said.out.splitlines(), "infinite differences") == wording
+    assert line_with(said.out.splitlines(), "infinite in 4 of 48; +0.210 over the other 44")
     (row,) = intrabench.power(metric="hd95", difference=1.0).iter_rows(named=True)
-    assert (row["patients"], row["infinite"], row["units"]) == (11, 4, 48)
+    assert (row["patients"], row["infinite"], row["units"], row["difference"]) == (11, 4, 48, -math.inf)
+    others = pl.concat([a, b]).filter(pl.col("case") != "P0")
+    means = dict(others.group_by("model").agg(10 * pl.col("dice").mean()).iter_rows())
+    assert row["others"] == pytest.approx(means["a"] - means["bb"])
 
 
 def test_equal_answers_need_no_number(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
