@@ -183,6 +183,17 @@ def sentence(notes: pl.DataFrame, names: Mapping[int, str], head: str = "Adapted
     return f"{head}{'. '.join(parts[:_SAID])}{more}."
 
 
+def undrawn(means: pl.DataFrame, names: Mapping[int, str]) -> str:
+    """A sentence on the infinite means of lines, which figures do not draw; empty if there are none.
+
+    means: by ``line``, with the columns `BESIDE`; a line may be there several times.
+    """
+    rows = means.filter(pl.col("infinite") > 0).sort("line").unique("line", maintain_order=True).to_dicts()
+    told = [f"{names[row['line']]} ({Infinite.beside(row).words()})" for row in rows[:_NAMED]]
+    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    return f"Infinite means are not drawn: {'; '.join(told)}{more}." if told else ""
+
+
 _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
 
 

@@ -7,7 +7,7 @@ every output says them in the same words (`Infinite.words`), and lines are order
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,9 @@ class Infinite:
         return round(merit(self.net, best), _DIGITS) + 0.0, round(others, _DIGITS)
 
 
+NOTHING = Infinite()
+
+
 def with_parts(values: pl.DataFrame) -> pl.DataFrame:
     """The values with the columns `net` and `others`, whose means are those of `BESIDE`."""
     value = pl.col("value")
@@ -81,6 +84,12 @@ def with_parts(values: pl.DataFrame) -> pl.DataFrame:
         net=pl.when(infinite).then(value.sign()).otherwise(pl.when(value.is_not_null()).then(0.0)),
         others=pl.when(~infinite).then(value),
     )
+
+
+def pooled(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Means of `value` with equal weights, and `BESIDE`; none is null."""
+    counts = pl.col("value").is_infinite().sum().alias("infinite"), pl.len().alias("of")
+    return with_parts(values).group_by(by).agg(pl.col("value", "others", "net").mean(), *counts)
 
 
 def whole(net: pl.Expr, others: pl.Expr) -> pl.Expr:

@@ -16,7 +16,15 @@ from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
 from intrabench.statistics.bca import percentiles, tail
 from intrabench.statistics.infinite import BESIDE, places
 from intrabench.statistics.resample import AVERAGE, DRAWS, Draws, difference, resample, with_average
-from intrabench.statistics.significance import holm, per_patient, signed_ranks
+from intrabench.statistics.scores import UNIT
+from intrabench.statistics.significance import (
+    holm,
+    paired_values,
+    patient_differences,
+    per_patient,
+    signed_rank,
+    signed_ranks,
+)
 
 _DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
 
@@ -109,13 +117,14 @@ def rankings(
 def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl.DataFrame:
     """Every two lines (the columns of the second end in `_other`): rank-biserial correlation and Wilcoxon's test.
 
-    Of the differences on their common patients, means over targets, then over cases, all data sets together; positive
-    where the first is better. `p_holm` is corrected over all pairs that have common patients; others are not there. The
+    Of the differences on their common patients, as `tests_of_lines`, all data sets together; positive where the first
+    is better. `p_holm` is corrected over all pairs that have common patients; others are not there. The
     smallest `p` first, null of too few patients (`signed_ranks`).
     """
     lines, values = of_patients(scored, by, best)
     every = list(combinations(range(lines.height), 2))
-    tests = [(*pair, *found) for pair, found in zip(every, paired_tests(values, every), strict=True) if found[0]]
+    found = tests_of_lines(scored, lines, values, every, best)
+    tests = [(*pair, *one) for pair, one in zip(every, found, strict=True) if one[0]]
     kinds = {
         "_line": pl.UInt32,
         "_line_other": pl.UInt32,
@@ -150,6 +159,33 @@ def paired_tests(values: Floats, which: Sequence[tuple[int, int]]) -> list[tuple
         one, other = both[~np.isnan(both).any(axis=1)].T
         apart.append(difference(one, other))
     return [(one.size, *found) for one, found in zip(apart, signed_ranks(apart), strict=True)]
+
+
+def tests_of_lines(
+    scored: pl.DataFrame, lines: pl.DataFrame, values: Floats, which: Sequence[tuple[int, int]], best: Best
+) -> list[tuple[int, float, float]]:
+    """`paired_tests` of pairs of `of_patients`' lines; those with infinite values are paired by target first.
+
+    Else a patient of whom both lines miss a target would be a tie, whichever target it is.
+    """
+    found = paired_tests(values, which)
+    infinite = set(np.flatnonzero(np.isinf(values).any(axis=0)).tolist())
+    parts = sides(
+        scored, lines.filter(pl.col("_line").is_in({n for pair in which if infinite & {*pair} for n in pair}))
+    )
+    for place, (one, other) in enumerate(which):
+        if infinite & {one, other}:
+            apart = patient_differences(paired_values(parts[other], parts[one], best))["difference"]
+            found[place] = (len(apart), *signed_rank(apart))
+    return found
+
+
+def sides(scored: pl.DataFrame, lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    """The sessions with a value of each line, by its number `_line`, as `paired_values` takes them."""
+    by = [name for name in lines.columns if name != "_line"]
+    valued = scored.filter(pl.col("value").is_not_null()).join(lines, on=by, nulls_equal=True)
+    parts = valued.select("_line", *UNIT, "patient", "value", "failed").partition_by("_line", as_dict=True)
+    return {int(number): part.drop("_line") for (number,), part in parts.items()}
 
 
 def ranks(values: Floats) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from intrabench.files.documents import json_number
 from intrabench.metrics.base import merit
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page import narrative
@@ -164,11 +165,18 @@ def _row(one: Standing, note: str) -> dict[str, Any]:
         "note": note,
         "rank": one.rank,
         "state": one.place.state,
-        "value": [finite(number) for number in (one.value, one.low, one.high)],
+        "value": [_number(number) for number in (one.value, one.low, one.high)],
+        "infinite": one.infinite.words() if one.infinite else "",
         "spent": finite(one.place.spent),
         "over": one.place.over,
-        "behind": behind and [*map(finite, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
+        "behind": behind and [*map(_number, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
+        "behind_infinite": behind.infinite.words() if behind and behind.infinite else "",
     }
+
+
+def _number(value: float | None) -> float | str | None:
+    """A number with seven digits, as `json_number`."""
+    return None if value is None else json_number(float(f"{value:.7g}"))
 
 
 def _script_data(unit: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +191,7 @@ def _line(results: BudgetResults, line: int) -> dict[str, Any]:
     return whose | {"seen": line in results.names.seen}
 
 
-def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict[str, list[list[float | None]]]:
+def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict[str, list[list[float | str | None]]]:
     """By state: five quantiles of the scores (5, 25, 50, 75 and 95 %), and the scores, if they are few."""
     shown = sessions.filter(pl.col("state").is_in(states), pl.col("line").is_in(compared))
     value = pl.col("value")
@@ -191,7 +199,7 @@ def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict
     dots = pl.when(pl.len() <= _DOTS).then(value.sort().implode())
     found = shown.group_by("state").agg(*ends, dots.alias("dots")).sort("state")
     return {
-        str(state): [[finite(end) for end in box], [finite(dot) for dot in dots or ()]]
+        str(state): [[_number(end) for end in box], [_number(dot) for dot in dots or ()]]
         for state, *box, dots in found.iter_rows()
     }
 

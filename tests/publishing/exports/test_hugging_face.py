@@ -41,6 +41,18 @@ def test_the_hub_reads_what_is_written(results: Path) -> None:
         assert f"intrabench {intrabench.__version__}" in entry.notes
 
 
+def test_of_infinite_values_the_others_are_averaged_and_that_is_said() -> None:
+    root = stored(
+        *({"case": str(n), "hd95_mm": 2.0 + n, "dice": 0.5} for n in range(8)), {"case": "8", "status": "oom"}
+    )
+    export_hugging_face(root, Path("new"), ["d=lab/b/t"], "hd95")
+    (file,) = Path("new").rglob("*.yaml")
+    (entry,) = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert entry["value"] == 5.5
+    assert "infinite in 1 of 9; 5.500 over the other 8" in entry["notes"]
+    assert "interval 2" not in entry["notes"]
+
+
 def test_other_data_sets_are_left_out(wording: SnapshotAssertion) -> None:
     root = stored(
         {"dataset": "a", "dice": 0.5},
