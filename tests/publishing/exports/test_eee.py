@@ -20,6 +20,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.publishing.exports.eee import Evaluator, export_eee
 from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
+from intrabench.statistics.infinite import Infinite
 from tests.conftest import GOLDEN, Said
 from tests.publishing.exports.conftest import DATA, SCANS
 from tests.results.made import curve, rows
@@ -180,7 +181,7 @@ def test_failures_count_and_infinite_values_are_said() -> None:
     ]
     far = next(one for one in log["evaluation_results"] if one["metric_config"]["metric_id"] == "hd95_mm")
     assert far["score_details"]["score"] == 2.0
-    assert far["score_details"]["details"]["infinite"] == "infinite in 1 of 2; 2.000 over the other 1"
+    assert far["score_details"]["details"]["infinite"] == Infinite(1, 2, 2.0).words()
     assert far["score_details"]["details"]["failed"] == "1"
     assert [line["evaluation"]["score"] for line in lines if "hd95" in line["evaluation_name"]] == [2.0]
     for line in lines:

@@ -14,6 +14,7 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.publishing.exports.hugging_face import Source, export_hugging_face
 from intrabench.results.store import Store
+from intrabench.statistics.infinite import Infinite
 from tests.publishing.exports.conftest import DATA, SCANS
 from tests.publishing.exports.test_eee import stored
 from tests.results.made import curve
@@ -49,7 +50,7 @@ def test_of_infinite_values_the_others_are_averaged_and_that_is_said() -> None:
     (file,) = Path("new").rglob("*.yaml")
     (entry,) = yaml.safe_load(file.read_text(encoding="utf-8"))
     assert entry["value"] == 5.5
-    assert "infinite in 1 of 9; 5.500 over the other 8" in entry["notes"]
+    assert Infinite(1, 9, 5.5).words() in entry["notes"]
     assert "interval 2" not in entry["notes"]
 
 
