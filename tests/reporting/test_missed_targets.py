@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -121,6 +122,16 @@ def test_the_report_names_the_difference(results: Path) -> None:
     assert APART.words(lambda _: "0.0") in " ".join(map(str, page.tables["pairs"]))
     assert APART.words(lambda _: "0.00 higher") in page.text
     assert "infinitely" not in page.text
+
+
+def test_the_data_of_the_page_have_what_is_infinite(results: Path) -> None:
+    _, text = report(results, metric="hd95")
+    (found,) = re.findall(r"<script type=\"application/json\" id=answer-data>(.*?)</script>", text, re.DOTALL)
+    first, second = json.loads(found, parse_constant=pytest.fail)["units"][0]["stops"][-1]["rows"]
+    assert (first["infinite"], first["behind"]) == ("", None)
+    assert (second["value"][0], second["behind"][0]) == ("Infinity", "Infinity")
+    assert second["infinite"] == MEAN.words(lambda value: f"{value:.1f}")
+    assert second["behind_infinite"] == APART.words(lambda value: f"{value:.1f}")
 
 
 def test_json_and_rows_have_words_for_infinite_numbers(say: Callable[..., Said], results: Path) -> None:

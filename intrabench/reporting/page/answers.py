@@ -13,12 +13,14 @@ from intrabench.metrics.base import merit
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page import narrative
 from intrabench.reporting.page.curve_data import finite
+from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.page.narrative import BudgetResults, Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
 from intrabench.reporting.page.strata import Spot, weak_spots
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.page.viewer import spread
 from intrabench.statistics.budgets import Budget, Standing, front, standings, within
+from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.steps import Steps
 
@@ -131,7 +133,7 @@ def _stop(
         "label": narrative.limit(budget),
         "sentences": [(heading, one) for heading, one in sentences if one],
         "notes": notes,
-        "rows": [_row(one, marks[one.line]) for one in ranked[:ROWS]],
+        "rows": [_row(one, marks[one.line], 1 if results.lead.unit else 3) for one in ranked[:ROWS]],
         "outside": [[line, cost] for cost, line in outside][: max(ROWS - len(ranked), 0)],
         "more": max(len(ranked) + len(outside) - ROWS, 0),
     }
@@ -157,20 +159,24 @@ def _front(results: BudgetResults, against: str, curves: Mapping[str, Any]) -> l
     return [at for at, *_ in sorted(on, key=lambda point: point[1])]
 
 
-def _row(one: Standing, note: str) -> dict[str, Any]:
-    """A row of the table of a budget, as plain data. note: letters of footnotes."""
+def _row(one: Standing, note: str, digits: int) -> dict[str, Any]:
+    """A row of the table of a budget, as plain data. note: letters of footnotes. digits: decimals of words."""
     behind = one.behind
+
+    def words(infinite: Infinite) -> str:
+        return infinite.words(lambda value: digits_of(value, digits)) if infinite else ""
+
     return {
         "line": one.line,
         "note": note,
         "rank": one.rank,
         "state": one.place.state,
         "value": [_number(number) for number in (one.value, one.low, one.high)],
-        "infinite": one.infinite.words() if one.infinite else "",
+        "infinite": words(one.infinite),
         "spent": finite(one.place.spent),
         "over": one.place.over,
         "behind": behind and [*map(_number, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
-        "behind_infinite": behind.infinite.words() if behind and behind.infinite else "",
+        "behind_infinite": words(behind.infinite) if behind else "",
     }
 
 
