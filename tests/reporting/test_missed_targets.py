@@ -24,6 +24,7 @@ from intrabench.publishing.board.tables import tables
 from intrabench.publishing.exports.eee import Evaluator, export_eee
 from intrabench.publishing.exports.hugging_face import export_hugging_face
 from intrabench.publishing.methods.methods import make_methods
+from intrabench.reporting.figures import write_figures
 from intrabench.reporting.footnotes import undrawn
 from intrabench.reporting.page.grid import digits_of
 from intrabench.results.parts import read_rows
@@ -97,12 +98,20 @@ def _hub(say: Callable[..., Said], root: Path) -> str:
     return str(entries)
 
 
+def _figures(say: Callable[..., Said], root: Path) -> str:
+    pytest.importorskip("matplotlib")
+    texts = [path.read_text(encoding="utf-8") for path in write_figures(root, Path("figures"), ["svg"], "hd95")]
+    told = [" ".join(re.sub(r"<[^>]*>", " ", text).split()) for text in texts]
+    assert len([text for text in told if MEAN.words() in text]) == len(told)  # each of them
+    return told[0]
+
+
 def _board(say: Callable[..., Said], root: Path) -> str:
     (table,) = tables([Submission(root, None, read_rows(root), [])])
     return str([*model_contents([table])])
 
 
-@pytest.mark.parametrize("output", [_table, _rounds, _csv, _latex, _methods, _report, _eee, _hub, _board])
+@pytest.mark.parametrize("output", [_table, _rounds, _csv, _latex, _methods, _report, _eee, _hub, _figures, _board])
 def test_every_mean_says_the_same(output: Callable[..., str], say: Callable[..., Said], results: Path) -> None:
     assert MEAN.words() in output(say, results)
 
