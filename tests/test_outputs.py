@@ -150,7 +150,7 @@ def people(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def text_of(say: Callable[..., Said], output: str, words: Sequence[str] = ()) -> str:
-    """All that a command says, on the screen and in the files that it writes, without the tags of pages and pictures."""
+    """All that a command says, on the screen and in the files that it writes, without tags."""
     for one in filter(None, (AFTER.get(output), output)):
         said = say(*one.split(), *READS[one], *words)
         assert said.code in (0, 1), said.err

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
 from intrabench.cli.parameters import parameters_of, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
+from intrabench.files.documents import json_number
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -73,8 +74,8 @@ def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str
     spec = f"{entry.name}:{parameters}" if parameters else entry.name
     if room == "metrics":
         metric = registry.make("metrics", spec)
-        worst = metric.worst if math.isfinite(metric.worst) else None
-        facts |= {"column": metric.column, "unit": metric.unit, "best": metric.best, "worst": worst}
+        facts |= {"column": metric.column, "unit": metric.unit, "best": metric.best}
+        facts |= {"worst": json_number(float(metric.worst))}
         facts |= {"needs": sorted(metric.needs)}
     if room == "datasets":
         card = registry.make("datasets", spec).card if isinstance(cls.card, property) else cls.card

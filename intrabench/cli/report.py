@@ -205,6 +205,7 @@ def power(
     names = ("a", "b", "metric", "round", "difference", "alpha", "power", "aggregation", "failed", "empty")
     given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.cli.console import echo_sentences, print_frame
+    from intrabench.reporting.footnotes import Footnotes
     from intrabench.reporting.formats import formatted
     from intrabench.reporting.power import RIGHT, make_power
     from intrabench.workspace import results_folder
@@ -212,11 +213,13 @@ def power(
     add_plugins(plugin)
     found, kind = make_power(results_folder(out), **given), "csv" if csv else "json" if json else format
     if kind == "text":
-        print_frame(found.readable, found.heading, keys=found.keys, right=RIGHT, everything="--csv has everything")
+        everything = "--csv has everything"
+        print_frame(found.readable, found.heading, found.notes, keys=found.keys, right=RIGHT, everything=everything)
         echo_sentences(*found.said)
     else:
         frame = found.frame if kind in ("csv", "json") else found.readable
-        echo(*formatted(frame, kind).removesuffix("\n").split("\n"))
+        notes = Footnotes() if kind in ("csv", "json") else found.notes
+        echo(*formatted(frame, kind, notes).removesuffix("\n").split("\n"))
     echo(*found.left_out, err=True)
     _tell_lacking(*found.folders)
 

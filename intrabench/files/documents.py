@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import stat
 import tomllib
 from collections.abc import Callable, Collection, Mapping
@@ -59,6 +60,18 @@ def _toml_value(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{ {', '.join(f'{name} = {_toml_value(one)}' for name, one in value.items())} }}"
     return json.dumps(value, ensure_ascii=False)  # of texts, numbers and lists the same as in TOML
+
+
+def json_number(value: Any) -> Any:
+    """A value for JSON, which has no infinite numbers: the text ``Infinity`` or ``-Infinity``; NaN is null, unknown."""
+    if not isinstance(value, float) or math.isfinite(value):
+        return value
+    return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def number_of_json(found: Any) -> Any:
+    """What `json_number` wrote; also ``inf`` and ``-inf``, as earlier versions wrote it."""
+    return float(found) if found in ("Infinity", "-Infinity", "inf", "-inf") else found
 
 
 def write_json(path: Path, content: Mapping[str, Any], private: bool = False) -> None:

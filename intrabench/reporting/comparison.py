@@ -10,13 +10,14 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.footnotes import NONE, Footnotes, few_patients
+from intrabench.reporting.footnotes import NONE, Footnotes, few_patients, infinite_marks
 from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.statistics.compare import Comparison, Settings, compare, contests, folders_of
 from intrabench.statistics.evaluation import pictures_of
+from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.soundness import check_round, some_rows
@@ -28,7 +29,7 @@ FALSE = "P(false)"
 RIGHT = ("difference", "95 % interval", FALSE, "p", "superiority")
 """Columns of texts that are numbers."""
 
-_COUNTS = ("wins", "ties", "losses", "units", "infinite", "superiority")
+_COUNTS = ("wins", "ties", "losses", "units", "infinite", "both_infinite", "others", "superiority")
 
 
 @dataclass(frozen=True)
@@ -82,26 +83,30 @@ def _most(head: str, one: Comparison, a: str, b: str) -> ComparisonTable:
 
 
 def _marks(table: pl.DataFrame) -> Footnotes:
-    """Marks at differences of few patients; `definitions` has their footnote, once for all tables."""
-    return replace(few_patients(table["fewest"], ["difference"]), texts={})
+    """Marks at infinite differences, and at those of few patients; the footnote of these is in `definitions`, once."""
+    few = replace(few_patients(table["fewest"], ["difference"]), texts={})
+    return infinite_marks([*map(Infinite.beside, table.iter_rows(named=True))], "difference", signed).with_marks(few)
 
 
 def definitions(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
     """What the columns and marks mean."""
     one = next(iter(found.values()))
     tests = one.datasets.filter(pl.col("dataset") != AVERAGE)["p"].count()
+    infinite = "" if all(part["infinite"].sum() == 0 for part in _parts(found)) else ", nor of infinite differences"
     corrected = f"; those of single data sets are corrected for {tests} of them (Holm)" if tests > 1 else ""
     return [
         f"better, worse: targets, for each seed, on which {b} differs by more than {one.settings.tie:g}; "
         "superiority: share of those on which it is better, a tie counts half",
-        f"interval: over patients, none for fewer than {FEW} of a data set; p: signed ranks of patients, none for "
-        f"fewer than {FEW}{corrected}",
+        f"interval: over patients, none for fewer than {FEW} of a data set{infinite}; p: signed ranks of patients, "
+        f"none for fewer than {FEW}{corrected}",
         f'{FALSE}: probability that the claim "{b} is better than {a}" is false (Claims Reloaded, arXiv 2505.04720); '
         f"that of the opposite claim is 1 - {FALSE}",
-        *few_patients(
-            pl.concat(part["fewest"] for one in found.values() for part in (one.datasets, one.sizes)), ()
-        ).lines(),
+        *few_patients(pl.concat(part["fewest"] for part in _parts(found)), ()).lines(),
     ]
+
+
+def _parts(found: Mapping[str, Comparison]) -> list[pl.DataFrame]:
+    return [part for one in found.values() for part in (one.datasets, one.sizes)]
 
 
 def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
@@ -115,9 +120,12 @@ def remarks(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
 
 def _remarks(one: Comparison, a: str, b: str) -> list[str]:
     lines = [f"not compared: {one.only_a} only in {a}, {one.only_b} only in {b}"] if one.only_a or one.only_b else []
-    verdict = [f"{b} is worse: the interval of the average is below 0"] if one.worse else []
-    verdict += [f"{b} is better: the interval of the average is above 0"] if one.better else []
-    return [*lines, *one.warnings, *verdict]
+    verdict = "worse" if one.worse else "better" if one.better else ""
+    why = f"the interval of the average is {'below' if one.worse else 'above'} 0"
+    if one.by_ranks:
+        why = "so say the signed ranks of patients; an average of infinite differences has no interval"
+        lines += [] if verdict else ["differences are infinite, and the signed ranks of patients tell neither better"]
+    return [*lines, *one.warnings, *([f"{b} is {verdict}: {why}"] if verdict else [])]
 
 
 def published_frame(frame: pl.DataFrame) -> pl.DataFrame:
@@ -151,7 +159,7 @@ def long(found: Mapping[str, Comparison]) -> pl.DataFrame:
 
 
 def as_json(found: Mapping[str, Comparison], a: str, b: str) -> list[dict[str, Any]]:
-    """All of each pair, numbers as numbers; what is infinite or unknown is null."""
+    """All of each pair, each number as `json_number`."""
     return [
         {
             **{"a": a, "b": b, "shared": dict(one.shared), "metric": one.settings.metric, "round": one.settings.round},
@@ -188,7 +196,8 @@ def _stacked(found: Mapping[str, Comparison], part: str) -> pl.DataFrame:
 def _in_words(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The numbers of data sets or sizes as people read them."""
     interval = pl.when(pl.col("low").is_not_null()).then(pl.format("[{}, {}]", _signed("low"), _signed("high")))
-    columns = [_signed("difference")]
+    both = pl.when(pl.col("infinite") > 0).then(pl.lit("±inf")).otherwise(pl.lit("-"))  # infinite ones of both signs
+    columns = [_signed("difference").fill_null(both)]
     columns += [interval.fill_null("-").alias("95 % interval")] if table["low"].count() else []
     false = pl.col("false").map_elements(probability, pl.String)
     columns += [false.fill_null("-").alias(FALSE)] if table["false"].count() else []
@@ -196,7 +205,7 @@ def _in_words(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
         columns.append(pl.col("p_holm").map_elements(lambda p: f"{p:.2g}", pl.String).fill_null("-").alias("p"))
     counts = [pl.col("wins").alias("better"), pl.col("losses").alias("worse"), pl.col("units").alias("of")]
     counts += [pl.col("superiority").map_elements(lambda share: f"{share:.2f}", pl.String)]
-    counts += [pl.col("infinite")] if table["infinite"].sum() else []
+    counts += [pl.col("both_infinite").alias("both infinite")] if table["both_infinite"].sum() else []
     return table.select(*keys, *columns, *counts)
 
 
@@ -206,7 +215,7 @@ def probability(value: float) -> str:
 
 
 def _signed(name: str) -> pl.Expr:
-    return pl.col(name).map_elements(lambda value: f"{value:+.3f}", pl.String)
+    return pl.col(name).map_elements(signed, pl.String)
 
 
 def _three(value: float) -> str:

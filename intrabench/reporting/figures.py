@@ -18,7 +18,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.protocols import PROTOCOLS
-from intrabench.reporting.footnotes import sentence
+from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
@@ -28,7 +28,7 @@ from intrabench.statistics.evaluation import Evaluation, counted_rows
 from intrabench.statistics.measures import best, scored_by, summary
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
-from intrabench.statistics.resample import resample
+from intrabench.statistics.resample import AVERAGE, resample, with_average
 from intrabench.statistics.scores import metric as metric_of
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import steps
@@ -78,7 +78,11 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
-        note = " ".join(filter(None, [note, *(f"{words[0].upper()}{words[1:]}." for words in evaluation.compared)]))
+        averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
+        infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
+        note = " ".join(
+            filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in evaluation.compared)])
+        )
         short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice, product
 from string import ascii_lowercase
 
 import polars as pl
 
+from intrabench.statistics.infinite import INFINITE, Infinite
 from intrabench.statistics.notes import CUT_SHORT, FEWER, INAPPLICABLE, shares
 from intrabench.statistics.significance import ENOUGH
 
@@ -23,6 +24,8 @@ MEAN_OF = "mean of "
 """How a footnote begins that says of how few targets a mean is."""
 PARTIAL = "fewer_targets"
 """And one for means of fewer targets than other lines have."""
+BEYOND = "infinite"
+"""And one for infinite means: how many of the values are, and the mean over the others."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class _Note:
     def say(self, note: str) -> str:
         if note.startswith(FEWER):
             return f"{MEAN_OF}{note.removeprefix(FEWER)} targets that lines here have; --common takes the same in all"
+        if note.startswith(INFINITE):
+            return note
         after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""
         return f"{note}{',' if ':' in note else ''} in {shares(self.shares)}{after}"
 
@@ -100,6 +105,16 @@ def few_patients(fewest: pl.Series, columns: Iterable[str]) -> Footnotes:
     """
     marks = ["" if count is None or count >= ENOUGH else FEW_MARK for count in fewest]
     return Footnotes(dict.fromkeys(columns, marks), {FEW_MARK: FEW_NOTE}) if any(marks) else NONE
+
+
+def infinite_marks(found: Sequence[Infinite], column: str, text: Callable[[float], str]) -> Footnotes:
+    """A letter at each infinite number of a column, and in words what is infinite behind it.
+
+    found: of each line. text: how a number is written.
+    """
+    words = [one.words(text) if one else "" for one in found]
+    letters = dict(zip(dict.fromkeys(filter(None, words)), _letters(), strict=False))
+    return Footnotes({column: [letters.get(one, "") for one in words]}, {mark: one for one, mark in letters.items()})
 
 
 def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:
@@ -168,6 +183,17 @@ def sentence(notes: pl.DataFrame, names: Mapping[int, str], head: str = "Adapted
     return f"{head}{'. '.join(parts[:_SAID])}{more}."
 
 
+def undrawn(means: pl.DataFrame, names: Mapping[int, str]) -> str:
+    """A sentence on the infinite means of lines, which figures do not draw; empty if there are none.
+
+    means: by ``line``, with the columns `BESIDE`; a line may be there several times.
+    """
+    rows = means.filter(pl.col("infinite") > 0).sort("line").unique("line", maintain_order=True).to_dicts()
+    told = [f"{names[row['line']]} ({Infinite.beside(row).words()})" for row in rows[:_NAMED]]
+    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    return f"Infinite means are not drawn: {'; '.join(told)}{more}." if told else ""
+
+
 _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence
 
 
@@ -195,4 +221,6 @@ def _column(note: str) -> str:
         return WORDS[1]
     if note.startswith(FEWER):
         return PARTIAL
+    if note.startswith(INFINITE):
+        return BEYOND
     return UNPLAYED if note.startswith(CUT_SHORT) else WORDS[0]

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.documents import json_number
 from intrabench.files.names import brief, one_line
 from intrabench.reporting.footnotes import NONE, Footnotes
 from intrabench.results.spreadsheet import write_csv
@@ -108,11 +109,8 @@ def _json(frame: pl.DataFrame, _notes: Footnotes) -> str:
 
 
 def plain(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """The lines for JSON, which has neither infinite numbers nor NaN: they are null."""
-    return [
-        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in line.items()}
-        for line in frame.iter_rows(named=True)
-    ]
+    """The lines for JSON, each number as `json_number`."""
+    return [{name: json_number(value) for name, value in line.items()} for line in frame.iter_rows(named=True)]
 
 
 def _markdown(frame: pl.DataFrame, notes: Footnotes) -> str:

@@ -13,7 +13,7 @@ from intrabench.reporting.table import Layout, check_columns
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate, totals
 from intrabench.statistics.coverage import unequal
 from intrabench.statistics.measures import described, measured, summary
-from intrabench.statistics.notes import adapted, cut_short
+from intrabench.statistics.notes import adapted, cut_short, infinite
 
 
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:
@@ -36,8 +36,10 @@ def numbers_places(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protoco
     for one in presets:
         played = rows.filter(pl.col("protocol") == one.id)
         for head, spec in one.numbers:
-            found.append(Place(cut_short(played, keys, spec, layout.round), keys, [head]))
-            found.append(Place(unequal(measured(played, spec, layout.round, layout.policy), lines), keys, [head]))
+            scored = measured(played, spec, layout.round, layout.policy)
+            means = aggregate(scored, keys, AGGREGATIONS[one.averages])
+            for noted in (cut_short(played, keys, spec, layout.round), unequal(scored, lines), infinite(means, keys)):
+                found.append(Place(noted, keys, [head]))
     return found
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.reporting.footnotes import Footnotes, infinite_marks
 from intrabench.statistics.compare import (
     Contest,
     Settings,
@@ -17,6 +19,7 @@ from intrabench.statistics.compare import (
     folders_of,
     paired,
 )
+from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import described, summary
 from intrabench.statistics.power import CAUTIOUS, DIFFERENCE, Question, plan
 from intrabench.statistics.resample import AVERAGE, FEW
@@ -47,6 +50,7 @@ class PowerTable:
     readable: pl.DataFrame
     heading: str
     keys: Sequence[str]
+    notes: Footnotes
     said: Sequence[str]
     left_out: Sequence[str]
     folders: Sequence[Path]
@@ -97,6 +101,7 @@ def make_power(
         readable,
         _heading(settings, question, common),
         readable.columns[: readable.columns.index("needed")],
+        infinite_marks([*map(_infinite, shown.iter_rows(named=True))], "difference", signed),
         _said(frame, shown, question),
         [*dict.fromkeys([*left_out, *averaged_otherwise(played["protocol"], settings.how)])],
         folders,
@@ -148,6 +153,12 @@ def _averages(frame: pl.DataFrame) -> pl.DataFrame:
     keys = frame.columns[: frame.columns.index("dataset")]
     average = (pl.col("dataset") == AVERAGE) & pl.col("sd").is_not_null()
     return frame.filter(average | ~average.any().over(keys))
+
+
+def _infinite(row: Mapping[str, Any]) -> Infinite:
+    """What is infinite among the differences of a row of `plan`."""
+    both = row["both_infinite"]
+    return Infinite(row["infinite"], row["units"] - both, row["others"], both=both)
 
 
 def _readable(frame: pl.DataFrame) -> pl.DataFrame:
@@ -207,8 +218,8 @@ def _said(frame: pl.DataFrame, shown: pl.DataFrame, question: Question) -> list[
     if not few.is_empty():
         told = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
         lines.append(f"fewer than {FEW} patients, too few to say how much they differ: {told}")
-    if infinite := single["infinite"].sum():
-        lines.append(f"left out: infinite differences, {infinite} of {single['units'].sum()} (targets, for each seed)")
+    if single["infinite"].sum():
+        lines.append("infinite differences are left out of all numbers but the difference")
     if shown["sd"].eq(0).any():
         lines.append("sd 0: all patients differ alike, so that no number can be computed")
     return lines

@@ -11,7 +11,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.footnotes import PARTIAL, UNPLAYED, WORDS, Footnotes, Place, few_patients
+from intrabench.reporting.footnotes import BEYOND, PARTIAL, UNPLAYED, WORDS, Footnotes, Place, few_patients
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
@@ -20,9 +20,10 @@ from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import COUNTS, EFFORT, aggregate, fewest_patients, totals
 from intrabench.statistics.coverage import unequal
+from intrabench.statistics.infinite import INFINITE
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
-from intrabench.statistics.notes import adapted
+from intrabench.statistics.notes import adapted, infinite
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.scores import UNIT, last_round, scores, without_data
 from intrabench.statistics.soundness import check_mixable
@@ -36,7 +37,7 @@ READ = (
 """Columns that `effort_table`, its `places` and `seen_in_training` read if no layout is given."""
 
 _TAKEN = {
-    *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL),
+    *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL, BEYOND),
     *("sessions", "failed", "not_applicable", "average", "human s", "n/a"),
 }
 """Columns that tables have besides those of data sets, labels, ..."""
@@ -129,16 +130,29 @@ def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
         by = list(dict.fromkeys(columns))
         return pl.concat([layout.adapted(rows, by), layout.cut_short(rows, by)], how="diagonal_relaxed")
 
-    few = unequal(layout.measured(rows).with_columns(_labels(layout.columns)), keys, layout.columns)
-    cells = pl.concat([notes([*keys, layout.columns]), few], how="diagonal_relaxed")
-    if cells.is_empty():
+    scored = layout.measured(rows).with_columns(_labels(layout.columns))
+    few, (beyond, beyond_average) = unequal(scored, keys, layout.columns), _infinite(scored, layout)
+    every = pl.concat([notes([*keys, layout.columns]), few, beyond], how="diagonal_relaxed")
+    if every.is_empty():
         return []
     found = [
-        Place(cells.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
+        Place(every.filter(pl.col(layout.columns).eq_missing(value)), keys, [heading])
         for value, heading in headings(rows, layout.columns).items()
     ]
     whole = pl.concat([notes(keys), few.select(*keys, *few.columns[-5:])], how="diagonal_relaxed")
-    return [*found, Place(whole, keys, ["average"], again=True)]
+    return [*found, Place(whole, keys, ["average"], again=True), Place(beyond_average, keys, ["average"])]
+
+
+def _infinite(scored: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """What is to be noted at infinite cells, and at infinite averages."""
+    keys = list(layout.by)
+    of_cells = list(dict.fromkeys([*keys, layout.columns]))
+    if layout.how is MATCHED or not scored["value"].is_infinite().any():
+        none = scored.clear().with_columns(infinite=None, of=None, others=None, net=None)
+        return infinite(none, of_cells), infinite(none, keys)
+    found = cells(scored, layout).filter(pl.col("of") > 0)
+    whole = found.filter(pl.len().over(keys) == len(headings(scored, layout.columns)))  # others have no average
+    return infinite(found, of_cells), infinite(_together(whole, keys), keys)
 
 
 def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
@@ -154,7 +168,9 @@ def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place
             # marked.
             for how, again in (("semi", one.again), ("anti", True)):
                 part = notes.join(last, on=list(layout.by), how=how, nulls_equal=True)  # type: ignore[arg-type]
-                found.append(replace(one, notes=part, on=[*one.on, "round"], again=again))
+                beyond = pl.col("note").str.starts_with(INFINITE)  # which is told of every round
+                found.append(replace(one, notes=part.filter(~beyond), on=[*one.on, "round"], again=again))
+                found.append(replace(one, notes=part.filter(beyond), on=[*one.on, "round"]))
     return found
 
 
@@ -188,7 +204,7 @@ def apart_by_effort(rows: pl.DataFrame, layout: Layout) -> Layout:
 
 
 def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """One line per cell: `layout.by`, `layout.columns`, `value`, and the numbers of `COUNTS`.
+    """One line per cell: `layout.by`, `layout.columns`, `value`, and the numbers of `COUNTS` and `BESIDE`.
 
     If columns are not data sets, a cell is the mean over its data sets.
     """
@@ -196,7 +212,13 @@ def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     per_set = aggregate(counted(scored, layout), keys, layout.how)
     if layout.columns == "dataset":
         return per_set
-    return per_set.group_by(keys).agg(pl.col("value").mean(), pl.col(COUNTS).sum())
+    return _together(per_set, keys)
+
+
+def _together(found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Cells averaged over what is not in `by`, with their counts added up."""
+    numbers = [*COUNTS, "infinite", "of"]
+    return found.group_by(by).agg(pl.col("value", "others", "net").mean(), pl.col(numbers).sum())
 
 
 def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
@@ -236,7 +258,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
-    dropped += [name for name in ("dof", *WORDS, UNPLAYED, PARTIAL) if name in frame]
+    dropped += [name for name in ("dof", *WORDS, UNPLAYED, PARTIAL, BEYOND) if name in frame]
     if {"seconds_human", "average"} <= set(frame.columns) and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):

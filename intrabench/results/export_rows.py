@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
+from intrabench.files.documents import json_number
 from intrabench.results.current import counting
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.spreadsheet import write_csv
 from intrabench.results.store import write_parquet
 
+
+def _write_lines(frame: pl.DataFrame, path: Path) -> None:
+    """JSON lines; polars writes infinite numbers as null, which is unknown, so others are written one by one."""
+    floats = frame.select(cs.float())
+    if not floats.select(pl.any_horizontal(pl.all().is_infinite().any())).to_series().any():
+        frame.write_ndjson(path)
+        return
+    with path.open("w", encoding="utf-8") as file:
+        for row in frame.iter_rows(named=True):
+            line = {name: json_number(value) for name, value in row.items()}
+            file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), default=str) + "\n")
+
+
 _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
     ".csv": write_csv,
     ".parquet": write_parquet,
-    ".jsonl": pl.DataFrame.write_ndjson,
+    ".jsonl": _write_lines,
 }
 
 
@@ -27,7 +43,7 @@ def export_rows(
 ) -> tuple[dict[Path, int], list[str]]:
     """Write the rows of a results folder that count to ``FILE.csv``, ``.parquet`` or ``.jsonl``.
 
-    CSV writes infinite distances as ``inf``; JSON has no such number and gets ``null``. turns: also write what the
+    CSV writes infinite distances as ``inf``, JSON as the text ``Infinity`` (`json_number`). turns: also write what the
     users gave, to ``FILE.turns.csv`` and so on. all: also write the sessions that later ones replaced, which tables
     leave out.
 

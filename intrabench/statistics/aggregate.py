@@ -10,10 +10,11 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.results.fast_queries import only
 from intrabench.specs.specs import nearest
+from intrabench.statistics.infinite import BESIDE, with_parts
 from intrabench.target import WHOLE_CASE
 
 COUNTS = ("patients", "cases", "targets", "failed")
-"""Columns of numbers that stand beside a mean."""
+"""Columns of numbers that stand beside a mean: those that it is of, and how many sessions failed."""
 
 EFFORT = ("interactions", "dof", "seconds_human")
 """Columns of effort of a person."""
@@ -71,25 +72,40 @@ def aggregation(name: str) -> Aggregation:
 
 
 def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.DataFrame:
-    """One line per combination of `by` and data set: the mean `value`, and the numbers of `COUNTS`.
+    """One line per combination of `by` and data set: the mean `value`, and the numbers of `COUNTS` and `BESIDE`.
 
-    scored: `scores`; sessions without a value are left out of means.
+    scored: `scores`; sessions without a value are left out of means, and of counts but that of failures.
     """
     keys = list(dict.fromkeys([*by, "dataset"]))
+    valued = only(scored, pl.col("value").is_not_null())
     counted = (
         only(scored, ~pl.col("not_applicable"))
         .group_by(keys)
-        .agg(
-            pl.col("patient").n_unique().alias("patients"),
-            pl.col("case").n_unique().alias("cases"),
-            pl.struct("case", "target").n_unique().alias("targets"),
-            pl.col("failed").sum(),
+        .agg(pl.col("failed").sum())
+        .join(
+            valued.group_by(keys).agg(
+                pl.col("patient").n_unique().alias("patients"),
+                pl.col("case").n_unique().alias("cases"),
+                pl.struct("case", "target").n_unique().alias("targets"),
+                pl.col("value").is_infinite().sum().alias("infinite"),
+                pl.len().alias("of"),
+            ),
+            on=keys,
+            how="left",
+            nulls_equal=True,
         )
+        .with_columns(pl.col("patients", "cases", "targets", "infinite", "of").fill_null(0))
     )
     means = only(per_label(scored), pl.col("value").is_not_null())
+    averaged = ["value"]
+    if counted["infinite"].sum():
+        means, averaged = with_parts(means), ["value", "others", "net"]
     for step in how.steps:
-        means = means.group_by(list(dict.fromkeys([*by, *step]))).agg(pl.col("value").mean())
-    return counted.join(means, on=keys, how="left", nulls_equal=True)
+        means = means.group_by(list(dict.fromkeys([*by, *step]))).agg(pl.col(averaged).mean())
+    if len(averaged) == 1:
+        means = means.with_columns(others="value", net=pl.lit(0.0))
+    found = counted.join(means, on=keys, how="left", nulls_equal=True)
+    return found.select(*keys, *COUNTS, *BESIDE, "value")
 
 
 def totals(scored: pl.DataFrame, by: Sequence[str], efforts: Sequence[str] = EFFORT) -> pl.DataFrame:

@@ -6,6 +6,7 @@ segmented and it has the worst value, as in curves. A line none of whose session
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -17,16 +18,18 @@ from numpy.typing import NDArray
 from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import Aggregation
-from intrabench.statistics.bca import Jackknife
-from intrabench.statistics.ranking import of_patients, paired_tests
+from intrabench.statistics.bca import LEVEL, Jackknife
+from intrabench.statistics.infinite import NOTHING, Infinite
+from intrabench.statistics.ranking import of_patients, sides, tests_of_lines
 from intrabench.statistics.resample import AVERAGE, Draws, difference, drawn_intervals, resample
-from intrabench.statistics.significance import holm, sure
+from intrabench.statistics.scores import UNIT
+from intrabench.statistics.significance import differences, holm, paired_values, sure
 from intrabench.statistics.steps import EFFORTS, Steps
 
 Gain: TypeAlias = tuple[float, float | None, float | None]
 """A difference and its interval, None where there is none."""
 
-_WHO = ("line", "dataset", "patient", "case", "label", "target", "target_ml", "failed", "not_applicable")
+_WHO = ("line", *UNIT, "patient", "target_ml", "failed", "not_applicable")
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class AtBudgets:
 
     sessions: the columns of a session, its `value`, and the number of its `state`. table: `intervals` by state. draws:
     the draws behind it. places: by budget, those of the lines that have one. cheapest: by effort and line, that of the
-    cheapest first round.
+    cheapest first round. how: the averages.
     """
 
     sessions: pl.DataFrame
@@ -64,6 +67,7 @@ class AtBudgets:
     draws: Draws
     places: Mapping[Budget, Mapping[int, Place]]
     cheapest: Mapping[str, Mapping[int, float]]
+    how: Aggregation
 
 
 def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> AtBudgets:
@@ -101,7 +105,7 @@ def at_budgets(played: Steps, how: Aggregation, budgets: Sequence[Budget]) -> At
     draws = resample(sessions, ["state"], how)
     table = drawn_intervals(sessions, ["state"], how, draws)
     cheapest = {against: _cheapest(played, against, members) for against in {one.against for one in budgets}}
-    return AtBudgets(sessions, table, draws, places, cheapest)
+    return AtBudgets(sessions, table, draws, places, cheapest, how)
 
 
 def within(rows: pl.DataFrame, budget: Budget) -> pl.DataFrame:
@@ -147,6 +151,37 @@ def gains(draws: Draws, pairs: Sequence[tuple[int, int]], best: Best) -> list[Ga
     ]
 
 
+def paired_gains(
+    draws: Draws, scored: pl.DataFrame, by: str, pairs: Sequence[tuple[int, int]], best: Best, how: Aggregation
+) -> list[tuple[Gain, Infinite]]:
+    """`gains`, and what is infinite among the differences: then the targets of both lines are paired first.
+
+    scored: the sessions of the draws. by: the column of their lines. A gain of infinite differences has no interval;
+    of both signs it is NaN.
+    """
+    found = [(one, NOTHING) for one in gains(draws, pairs, best)]
+    infinite = set(scored.filter(pl.col("value").is_infinite())[by].unique())
+    if not infinite:
+        return found
+    lines = draws.lines.with_row_index("_line")
+    numbers = set(lines.filter(pl.col(by).is_in(list(infinite)))["_line"])
+    parts = sides(scored, lines.filter(pl.col("_line").is_in({n for pair in pairs if numbers & {*pair} for n in pair})))
+    return [
+        _paired_gain(paired_values(parts[pair[1]], parts[pair[0]], best), how) if numbers & {*pair} else one
+        for pair, one in zip(pairs, found, strict=True)
+    ]
+
+
+def _paired_gain(units: pl.DataFrame, how: Aggregation) -> tuple[Gain, Infinite]:
+    """The same of `paired_values`."""
+    rows = differences(units.with_columns(pair=0), ["pair"], how).filter(pl.col("dataset") == AVERAGE)
+    if rows.is_empty():
+        return (math.nan, None, None), NOTHING
+    row = rows.row(0, named=True) | {"both_infinite": units["both_infinite"].sum()}
+    value = math.nan if row["value"] is None else row["value"]
+    return (value, row["low"], row["high"]), Infinite.beside(row)
+
+
 def _apart(part: Jackknife, one: NDArray[np.int64], other: NDArray[np.int64], best: Best) -> Jackknife:
     """The same of the differences of merits."""
     # What a patient adds to a merit is what they add to the value times the slope of the merit there (delta method);
@@ -171,15 +206,13 @@ def front(points: Sequence[tuple[float, float]]) -> list[bool]:
     return on
 
 
-_DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
-
-
 @dataclass(frozen=True)
 class Behind:
     """How much worse a line is than the best one: the difference of their means, and its interval of 95 %.
 
     patients: that both have. p: of Wilcoxon's signed rank test on these, corrected for all lines that are compared with
-    the best (Holm); None of too few to test (`FEW`).
+    the best (Holm); None of too few to test (`FEW`). ranks: the rank-biserial correlation. infinite: among the
+    differences.
     """
 
     value: float
@@ -187,10 +220,14 @@ class Behind:
     high: float | None
     patients: int
     p: float | None
+    ranks: float = 0.0
+    infinite: Infinite = NOTHING
 
     @property
     def certain(self) -> bool | None:
-        """Whether the interval does not hold 0; None where there is none."""
+        """Whether the interval excludes 0, or ranks do where differences are infinite; None where there is neither."""
+        if self.infinite and self.p is not None:
+            return self.p < 1 - LEVEL and self.ranks > 0
         return None if self.low is None else self.low > 0
 
 
@@ -198,7 +235,7 @@ class Behind:
 class Standing:
     """A line at a budget: its rank (equal values share the better one), and its mean over data sets with its interval.
 
-    counts: `aggregate.COUNTS`. behind: None of the best line.
+    counts: `aggregate.COUNTS`. behind: None of the best line. infinite: among the values behind the mean.
     """
 
     line: int
@@ -209,12 +246,13 @@ class Standing:
     high: float | None
     counts: Mapping[str, int]
     behind: Behind | None
+    infinite: Infinite = NOTHING
 
 
 def standings(found: AtBudgets, best: Best, lines: Collection[int]) -> dict[Budget, list[Standing]]:
     """The standings of these lines at each budget at which some have a value on all data sets, the best first.
 
-    Of equal values, that which costs less is first.
+    Infinite means are ordered by `Infinite.order`. Of equal values, that which costs less is first.
     """
     means = {row["state"]: row for row in found.table.filter(pl.col("dataset") == AVERAGE).iter_rows(named=True)}
     ordered = {
@@ -224,19 +262,20 @@ def standings(found: AtBudgets, best: Best, lines: Collection[int]) -> dict[Budg
     }
     states = {budget: [found.places[budget][line].state for _, line in order] for budget, order in ordered.items()}
     pairs = sorted({(first, other) for first, *others in states.values() for other in others})
-    apart = dict(zip(pairs, gains(found.draws, pairs, best), strict=True))
+    gained = paired_gains(found.draws, found.sessions, "state", pairs, best, found.how)
+    apart = dict(zip(pairs, gained, strict=True))
     numbered, values = of_patients(found.sessions, ["state"], best)
     where = {state: number for number, state in enumerate(numbered.sort("_line")["state"])}
-    tested = paired_tests(values, [(where[first], where[other]) for first, other in pairs])
-    tests = dict(zip(pairs, tested, strict=True))
+    which = [(where[first], where[other]) for first, other in pairs]
+    tests = dict(zip(pairs, tests_of_lines(found.sessions, numbered, values, which, best), strict=True))
     made = {}
     for budget, order in ordered.items():
         first, *others = states[budget]
         corrected = holm([tests[first, other][2] for other in others])
-        behind = [
-            Behind(*apart[first, other], tests[first, other][0], None if np.isnan(p) else float(p))
-            for other, p in zip(others, corrected, strict=True)
-        ]
+        behind = []
+        for other, p in zip(others, corrected, strict=True):
+            (gain, infinite), (patients, ranks, _) = apart[first, other], tests[first, other]
+            behind.append(Behind(*gain, patients, None if np.isnan(p) else float(p), ranks, infinite))
         rows = [means[state] for state in states[budget]]
         merits = [key[0] for key, _ in order]
         made[budget] = [
@@ -246,11 +285,13 @@ def standings(found: AtBudgets, best: Best, lines: Collection[int]) -> dict[Budg
     return made
 
 
-def _key(row: Mapping[str, Any], place: Place, line: int, best: Best) -> tuple[float, float, int]:
+def _key(row: Mapping[str, Any], place: Place, line: int, best: Best) -> tuple[tuple[float, ...], float, int]:
     """What lines are sorted by: how bad the mean is, then what it costs."""
-    return -round(merit(row["value"], best), _DIGITS), float("inf") if place.spent is None else place.spent, line
+    bad = tuple(-one for one in Infinite.beside(row).order(best))
+    return bad, math.inf if place.spent is None else place.spent, line
 
 
 def _standing(line: int, rank: int, place: Place, row: Mapping[str, Any], behind: Behind | None) -> Standing:
     counts = {name: row[name] for name in ("patients", "cases", "targets", "failed")}
-    return Standing(line, rank, place, row["value"], row["low"], row["high"], counts, behind)
+    value = math.nan if row["value"] is None else row["value"]
+    return Standing(line, rank, place, value, row["low"], row["high"], counts, behind, Infinite.beside(row))

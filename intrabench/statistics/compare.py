@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.metrics.base import merit
 from intrabench.registry.canonical import Column
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, current
@@ -24,11 +23,20 @@ from intrabench.results.parts import with_patients
 from intrabench.results.spellings import two_spellings
 from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.bca import LEVEL
+from intrabench.statistics.infinite import whole, with_parts
 from intrabench.statistics.measures import best
 from intrabench.statistics.notes import shares
 from intrabench.statistics.resample import AVERAGE, FEW, as_one_dataset
 from intrabench.statistics.scores import TARGET, UNIT
-from intrabench.statistics.significance import differences, holm, per_patient, signed_rank
+from intrabench.statistics.significance import (
+    differences,
+    holm,
+    paired_values,
+    patient_differences,
+    per_patient,
+    signed_rank,
+)
 from intrabench.statistics.soundness import check_mixable, some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
@@ -52,13 +60,13 @@ class Comparison:
     """Differences B - A on common units (`UNIT`); positive means that B is better, whatever the metric.
 
     datasets: a row per data set and `AVERAGE`: `difference`, its interval of 95 %, `low` to `high`, `false`, the
-    probability that the claim "B is better than A" is false, and `fewest` (as `differences`); `sd_a`, `sd_b` and
-    `correlation` of the means of patients, which the published formula takes (null for `AVERAGE`); `units`, `wins`,
-    `ties` and `losses` of B among them, and `superiority`, the share of wins plus half the ties; `infinite` of the
-    units, with such a value on either side, enter those counts but no mean (HD95 of failures; two are a tie);
-    `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences, `p_holm` corrected over data sets
-    (null of fewer patients than `FEW`). Those of `AVERAGE` are of the patients of all data sets together, and are not
-    corrected.
+    probability that the claim "B is better than A" is false, `fewest` (as `differences`) and `BESIDE`: HD95 of a missed
+    target is infinite, and so is a difference from it, of which there is neither interval nor probability; if both are
+    (`both_infinite`), it is a tie without a difference. `sd_a`, `sd_b` and `correlation` of the means of patients, over
+    finite values, which the published formula takes (null for `AVERAGE`); `units`, `wins`, `ties` and `losses` of B
+    among them, and `superiority`, the share of wins plus half the ties; `rank_biserial` (-1 to 1) and `p` of the signed
+    ranks of per-patient differences (`patient_differences`), `p_holm` corrected over data sets (null of fewer
+    patients than `FEW`). Those of `AVERAGE` are of the patients of all data sets together, and are not corrected.
     sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
@@ -79,18 +87,32 @@ class Comparison:
 
     @property
     def worse(self) -> bool:
-        """Whether B is significantly worse: the average's interval lies below 0; of too few patients there is none."""
-        return self._average("high") < 0
+        """Whether B is significantly worse: by the interval of the average, or by ranks if differences are infinite."""
+        return self._verdict < 0
 
     @property
     def better(self) -> bool:
-        """Whether B is significantly better: the average's interval lies above 0."""
-        return self._average("low") > 0
+        """Whether B is significantly better."""
+        return self._verdict > 0
 
-    def _average(self, column: str) -> float:
-        """A number of the average, NaN if there is none."""
-        value = self.datasets.filter(pl.col("dataset") == AVERAGE)[column].first()
-        return math.nan if value is None else float(value)  # type: ignore[arg-type]
+    @property
+    def by_ranks(self) -> bool:
+        """Whether differences are infinite, so that signed ranks of patients decide and no interval does."""
+        return bool(self._average.get("infinite"))
+
+    @property
+    def _verdict(self) -> float:
+        """Below 0 where B is worse, above 0 where it is better; 0 of too few patients."""
+        row = self._average
+        if self.by_ranks:
+            return float(row["rank_biserial"]) if row["p"] is not None and row["p"] < 1 - LEVEL else 0.0
+        low, high = row.get("low"), row.get("high")
+        return 0.0 if low is None or high is None or low <= 0 <= high else float(low)
+
+    @cached_property
+    def _average(self) -> Mapping[str, Any]:
+        """The row of the average, empty if a data set has no difference."""
+        return next(self.datasets.filter(pl.col("dataset") == AVERAGE).iter_rows(named=True), {})
 
 
 def compare(
@@ -130,10 +152,7 @@ def compare(
 
 
 def paired(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """The `UNIT` that two lines have in common, with both values, `difference`, and `value`, null where it is infinite.
-
-    A positive difference means that B is better, whatever the metric. There may be none.
-    """
+    """The units that two lines have in common, as `paired_values`. There may be none."""
     return _paired(a, b, settings)[-1]
 
 
@@ -171,38 +190,20 @@ def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
 
 
 def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Common units with the values `a` and `b`, their `difference`, and `value`, the difference if it enters means."""
-    b_merit, a_merit = (merit(pl.col(side), best(settings.metric)) for side in ("b", "a"))
-    alike = pl.col("a") == pl.col("b")  # two infinite values too
-    return (
-        a.rename({"value": "a"})
-        .join(b.rename({"value": "b"}), on=UNIT, nulls_equal=True)
-        .select(
-            *UNIT,
-            "patient",
-            "a",
-            "b",
-            target_ml=pl.coalesce("target_ml", "target_ml_right"),  # not known of a session that was never played
-            failed=pl.col("failed") | pl.col("failed_right"),
-            # rounded, because 0.81 - 0.80 is to be a tie of 0.01
-            difference=pl.when(alike).then(0.0).otherwise((b_merit - a_merit).round(12)),
-            not_applicable=False,
-        )
-        .with_columns(value=pl.when(pl.col("a").is_finite() & pl.col("b").is_finite()).then("difference"))
-        .sort(UNIT)
-    )
+    """Common units; the volume of a target is not known of a session that was never played."""
+    units = paired_values(a, b, best(settings.metric))
+    return units.with_columns(target_ml=pl.coalesce("target_ml", "target_ml_right")).drop("target_ml_right")
 
 
 def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """`Comparison.datasets`."""
     effect = differences(units.with_columns(pair=0), ["pair"], settings.how).drop("pair")
     counts = _counts(pl.concat([units, units.with_columns(dataset=pl.lit(AVERAGE))]), "dataset", settings.tie)
-    # with infinite differences of both signs in a patient, neither line is better
-    patients = per_patient(units, name="difference").with_columns(pl.col("difference").fill_nan(0))
-    parts = patients.sort("dataset", "patient").partition_by("dataset", as_dict=True)
+    patients = patient_differences(units)
+    parts = patients.partition_by("dataset", as_dict=True)
     tests = [(name, *signed_rank(one["difference"])) for (name,), one in parts.items()]
     corrected = holm([p for *_, p in tests])
-    together = signed_rank(patients.sort("dataset", "patient")["difference"])
+    together = signed_rank(patients["difference"])
     tested = pl.DataFrame(
         [*((*one, p) for one, p in zip(tests, corrected, strict=True)), (AVERAGE, *together, together[1])],
         schema=["dataset", "rank_biserial", "p", "p_holm"],
@@ -214,8 +215,8 @@ def _per_dataset(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 
 def _spreads(units: pl.DataFrame) -> pl.DataFrame:
-    """By data set `sd_a`, `sd_b` and `correlation` of the means of patients, over the units that enter means."""
-    finite = units.filter(pl.col("value").is_not_null())
+    """By data set `sd_a`, `sd_b` and `correlation` of the means of patients, over the units with finite values."""
+    finite = units.filter(pl.col("value").is_finite())
     both = per_patient(finite, name="a").join(per_patient(finite, name="b"), on=["dataset", "patient"])
     return (
         both.sort("dataset", "patient")
@@ -241,7 +242,9 @@ def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
 
 def _extremes(units: pl.DataFrame, most: int) -> pl.DataFrame:
     """`Comparison.extremes`."""
-    means = units.group_by(TARGET).agg(pl.col("target_ml").first(), pl.col("a", "b", "difference").mean())
+    parts = pl.col("target_ml").first(), pl.col("a", "b").mean(), pl.col("net", "others").mean()
+    means = with_parts(units).group_by(TARGET).agg(parts)
+    means = means.select(*TARGET, "target_ml", "a", "b", difference=whole(pl.col("net"), pl.col("others")))
     better, worse = means.filter(pl.col("difference") > 0), means.filter(pl.col("difference") < 0)
     best = better.sort("difference", *TARGET, descending=[True, *[False] * len(TARGET)]).head(most)
     return pl.concat([best, worse.sort("difference", *TARGET).head(most).reverse()])
@@ -255,7 +258,7 @@ def _counts(units: pl.DataFrame, by: str, tie: float) -> pl.DataFrame:
         (difference > tie).sum().alias("wins"),
         (difference.abs() <= tie).sum().alias("ties"),
         (difference < -tie).sum().alias("losses"),
-        pl.col("value").is_null().sum().alias("infinite"),
+        pl.col("both_infinite").sum(),
     )
     return counts.with_columns(superiority=(pl.col("wins") + pl.col("ties") / 2) / pl.col("units"))
 

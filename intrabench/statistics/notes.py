@@ -1,4 +1,4 @@
-"""What is to be noted at numbers: prompts that were converted or refused, and sessions that were cut short."""
+"""What is to be noted at numbers: prompts that were converted or refused, sessions cut short, infinite values."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from intrabench.results.statuses import NO_DATA
+from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.measures import Measure, summary
 from intrabench.statistics.scores import FailurePolicy, played
 from intrabench.statistics.steps import Steps, steps
@@ -120,3 +121,12 @@ def cut_short_of(played: Steps, by: Sequence[str], measure: Measure) -> pl.DataF
         note=pl.lit(CUT_SHORT + measure.capped), corrections=pl.lit(0), turns=pl.lit(0)
     )
     return notes.select(*by, *_KINDS).cast(_KINDS)  # type: ignore[arg-type]
+
+
+def infinite(means: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """What is to be noted at infinite means, in words, as `adapted` has it. means: with the columns `BESIDE`."""
+    found = means.filter(pl.col("infinite") > 0)
+    words = [Infinite.beside(row).words() for row in found.iter_rows(named=True)]
+    none = pl.lit(0)
+    noted = found.with_columns(pl.Series("note", words, pl.String), sessions="infinite", turns=none, corrections=none)
+    return noted.select(*by, *_KINDS).cast(_KINDS)  # type: ignore[arg-type]

@@ -198,24 +198,33 @@ def _together(groups: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def plan(units: pl.DataFrame, how: Aggregation, question: Question) -> pl.DataFrame:
     """What a pair of lines tells about the next study: a row per data set, and if there are several, for `AVERAGE`.
 
-    units: `compare.paired`. Columns: `patients` with a finite difference; `difference` as `compare` has it; `sd` of
+    units: `compare.paired`. Columns: `patients` with a finite difference; `difference` as `compare` has it, of which
+    `infinite` of the `units` are infinite and `others` is the mean over the others, as is all that follows, without
+    those where `both_infinite` values leave no difference: `sd` of
     patients, of the average the root of the mean square, and its upper limit `sd_high`; `needed` and `needed_high`
     patients for these, of the average in all data sets together; the `smallest` difference that these patients could
-    show; `of_patients`, `of_targets` and `of_seeds`, the shares of `components`; `infinite` of the `units`. Data sets
-    of fewer patients than `FEW` have null.
+    show; `of_patients`, `of_targets` and `of_seeds`, the shares of `components`. Data sets of fewer patients than `FEW`
+    have null.
     """
-    means = differences(units.with_columns(pair=0), ["pair"], how)
-    _, parts = influences(units.with_columns(pair=0), ["pair"], how)
-    several = units["dataset"].n_unique() > 1
+    units = units.with_columns(pair=0)
+    means = differences(units, ["pair"], how)
+    finite = units.filter(pl.col("value").is_finite())
+    _, parts = influences(finite, ["pair"], how)
+    count = units["dataset"].n_unique()
     lines = []
-    for name, difference in means.select("dataset", "value").iter_rows():
-        if name == AVERAGE and not several:
+    for name, difference, *beside in means.select("dataset", "value", "infinite", "others").iter_rows():
+        if name == AVERAGE and count == 1:
             continue
         here = units if name == AVERAGE else units.filter(pl.col("dataset") == name)
-        some = [*parts.values()] if name == AVERAGE else [parts[name]] if name in parts else []
-        lines.append({"dataset": name, "difference": difference, **_counts(here, some), **_plan(some, question)})
+        some = [parts[name]] if name in parts else []
+        if name == AVERAGE and len(parts) == count:
+            some = [*parts.values()]
+        told = {"difference": difference, **dict(zip(("infinite", "others"), beside, strict=True))}
+        both = int(here["both_infinite"].sum())
+        counts = {"patients": sum(int(part.patients[0]) for part in some), "units": here.height, "both_infinite": both}
+        lines.append({"dataset": name, **told, **counts, **_plan(some, question)})
         if all(part.patients[0] >= FEW for part in some):
-            shares = components(here.filter(pl.col("value").is_not_null())).shares() if some else {}
+            shares = components(here.filter(pl.col("value").is_finite())).shares() if some else {}
             lines[-1] |= {f"of_{level}": share for level, share in shares.items()}
     return pl.DataFrame(lines, schema=_KINDS)
 
@@ -224,15 +233,9 @@ _KINDS = {
     **{"dataset": pl.String, "patients": pl.Int64, "difference": pl.Float64, "sd": pl.Float64, "sd_high": pl.Float64},
     **{"needed": pl.Int64, "needed_high": pl.Int64, "smallest": pl.Float64},
     **{f"of_{level}": pl.Float64 for level in ("patients", "targets", "seeds")},
-    **{"units": pl.Int64, "infinite": pl.Int64},
+    **{"units": pl.Int64, "infinite": pl.Int64, "both_infinite": pl.Int64, "others": pl.Float64},
 }
 """Columns of `plan`."""
-
-
-def _counts(units: pl.DataFrame, parts: Sequence[Jackknife]) -> Mapping[str, int]:
-    """How many patients have a difference, and how many differences there are, and infinite ones."""
-    patients = sum(int(part.patients[0]) for part in parts)
-    return {"patients": patients, "units": units.height, "infinite": units["value"].null_count()}
 
 
 def _plan(parts: Sequence[Jackknife], question: Question) -> Mapping[str, Any]:

@@ -14,8 +14,17 @@ from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
 from intrabench.statistics.bca import percentiles, tail
+from intrabench.statistics.infinite import BESIDE, places
 from intrabench.statistics.resample import AVERAGE, DRAWS, Draws, difference, resample, with_average
-from intrabench.statistics.significance import holm, per_patient, signed_ranks
+from intrabench.statistics.scores import UNIT
+from intrabench.statistics.significance import (
+    holm,
+    paired_values,
+    patient_differences,
+    per_patient,
+    signed_rank,
+    signed_ranks,
+)
 
 _DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
 
@@ -25,7 +34,9 @@ class Ranking:
     """Lines ranked by their average over data sets, the best first.
 
     table: the columns of a line, `rank` (1 is best; equal values share the better rank) and its interval of 95 %, `low`
-    to `high`, `value` and `COUNTS`. The interval is that of drawn ranks, with the wider tails of the average (`tail`).
+    to `high`, `value`, `COUNTS` and `BESIDE`. Of infinite values, those with fewer infinite ones behind them are
+    better, then those with a better mean over the others. The interval is that of drawn ranks, with the wider tails of
+    the average (`tail`).
     tau: mean over draws of Kendall's tau-b between the drawn ranking and this one; 1 where no draw changes it. Draws
     that miss all patients of some line are left out; where a line has fewer than `FEW` patients of a data set there is
     neither an interval nor a tau, and no tau where all lines are tied.
@@ -72,13 +83,14 @@ def ranked(table: pl.DataFrame, by: Sequence[str], draws: Draws, left_out: pl.Da
     table = table.sort(by)
     lines = draws.lines.with_row_index("_line").join(table, on=by, how="semi", nulls_equal=True, maintain_order="left")
     which = lines["_line"].to_numpy()
-    averages, wide = draws.average()[:, which], ndtr(tail(list(draws.parts.values()))[0][which])
-    full, values = (np.round(merit(one, best), _DIGITS) for one in (table["value"].to_numpy()[None], averages))
+    wide = ndtr(tail(list(draws.parts.values()))[0][which])
+    full = places(table["net"].to_numpy()[None], table["others"].to_numpy()[None], best)
+    values = np.round(draws.merits(best)[:, which], _DIGITS)
     values = values[~np.isnan(values).any(axis=1)]
     # As for values, plain percentiles are too narrow for few patients; so each line has its ends further out (`tail`).
     low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values), 1 - wide, wide))
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
-    table = table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by)
+    table = table.select(*by, "rank", "low", "high", "value", *COUNTS, *BESIDE).sort("rank", *by)
     return Ranking(table, tau(values, full), left_out)
 
 
@@ -105,13 +117,14 @@ def rankings(
 def pairs(scored: pl.DataFrame, by: Sequence[str], *, best: Best = "high") -> pl.DataFrame:
     """Every two lines (the columns of the second end in `_other`): rank-biserial correlation and Wilcoxon's test.
 
-    Of the differences on their common patients, means over targets, then over cases, all data sets together; positive
-    where the first is better. `p_holm` is corrected over all pairs that have common patients; others are not there. The
+    Of the differences on their common patients, as `tests_of_lines`, all data sets together; positive where the first
+    is better. `p_holm` is corrected over all pairs that have common patients; others are not there. The
     smallest `p` first, null of too few patients (`signed_ranks`).
     """
     lines, values = of_patients(scored, by, best)
     every = list(combinations(range(lines.height), 2))
-    tests = [(*pair, *found) for pair, found in zip(every, paired_tests(values, every), strict=True) if found[0]]
+    found = tests_of_lines(scored, lines, values, every, best)
+    tests = [(*pair, *one) for pair, one in zip(every, found, strict=True) if one[0]]
     kinds = {
         "_line": pl.UInt32,
         "_line_other": pl.UInt32,
@@ -148,6 +161,33 @@ def paired_tests(values: Floats, which: Sequence[tuple[int, int]]) -> list[tuple
     return [(one.size, *found) for one, found in zip(apart, signed_ranks(apart), strict=True)]
 
 
+def tests_of_lines(
+    scored: pl.DataFrame, lines: pl.DataFrame, values: Floats, which: Sequence[tuple[int, int]], best: Best
+) -> list[tuple[int, float, float]]:
+    """`paired_tests` of pairs of `of_patients`' lines; those with infinite values are paired by target first.
+
+    Else a patient of whom both lines miss a target would be a tie, whichever target it is.
+    """
+    found = paired_tests(values, which)
+    infinite = set(np.flatnonzero(np.isinf(values).any(axis=0)).tolist())
+    parts = sides(
+        scored, lines.filter(pl.col("_line").is_in({n for pair in which if infinite & {*pair} for n in pair}))
+    )
+    for place, (one, other) in enumerate(which):
+        if infinite & {one, other}:
+            apart = patient_differences(paired_values(parts[other], parts[one], best))["difference"]
+            found[place] = (len(apart), *signed_rank(apart))
+    return found
+
+
+def sides(scored: pl.DataFrame, lines: pl.DataFrame) -> dict[int, pl.DataFrame]:
+    """The sessions with a value of each line, by its number `_line`, as `paired_values` takes them."""
+    by = [name for name in lines.columns if name != "_line"]
+    valued = scored.filter(pl.col("value").is_not_null()).join(lines, on=by, nulls_equal=True)
+    parts = valued.select("_line", *UNIT, "patient", "value", "failed").partition_by("_line", as_dict=True)
+    return {int(number): part.drop("_line") for (number,), part in parts.items()}
+
+
 def ranks(values: Floats) -> Floats:
     """(draws, lines) values to ranks: 1 is the greatest, equal values share the better rank."""
     return np.stack([1.0 + (values > one[:, None]).sum(axis=1) for one in values.T], axis=1)
@@ -169,6 +209,6 @@ def tau(values: Floats, full: Floats) -> float | None:
 
 def _left_out(every: pl.DataFrame, found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Lines and the data sets on which they have no value."""
-    values = found.filter(pl.col("value").is_not_null() & pl.col("value").is_not_nan())
+    values = found.filter(pl.col("of") > 0)
     missing = every.join(values, on=[*by, "dataset"], how="anti", nulls_equal=True)
     return missing.group_by(by).agg(pl.col("dataset").sort().alias("missing")).sort(by)

@@ -7,16 +7,18 @@ draws of patients, so that comparisons are paired; data sets are drawn independe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from intrabench.mask import Floats
+from intrabench.metrics.base import Best, merit
 from intrabench.randomness import stream
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate, per_label
 from intrabench.statistics.bca import Jackknife, bca, jackknife
+from intrabench.statistics.infinite import BESIDE, places, with_parts
 
 DRAWS = 2000
 FEW = 6
@@ -33,12 +35,13 @@ class Draws:
 
     lines: the columns of a line, one row each, sorted. values: by data set (draws, lines), NaN where a draw holds no
     patient of the line, and throughout where the line has fewer than `FEW`. parts: by data set, for the ends of
-    intervals (`bca`).
+    intervals (`bca`). beside: if values are infinite, the same draws of the means `net` and `others` of `BESIDE`.
     """
 
     lines: pl.DataFrame
     values: Mapping[str, Floats]
     parts: Mapping[str, Jackknife]
+    beside: Mapping[str, Mapping[str, Floats]] = field(default_factory=dict)
 
     def average(self) -> Floats:
         """(draws, lines) Mean over data sets, NaN where one is missing."""
@@ -46,10 +49,20 @@ class Draws:
 
     @cached_property
     def _average(self) -> Floats:
-        if not self.values:
+        return self._over_datasets(self.values)
+
+    def merits(self, best: Best) -> Floats:
+        """(draws, lines) Numbers by which the lines of a draw are ordered, the greatest first; NaN as in `average`."""
+        if not self.beside:
+            return np.asarray(merit(self.average(), best))
+        net, others = (self._over_datasets(self.beside[name]) for name in ("net", "others"))
+        return places(net, others, best)
+
+    def _over_datasets(self, values: Mapping[str, Floats]) -> Floats:
+        if not values:
             return np.full((1, self.lines.height), np.nan)
         with np.errstate(invalid="ignore"):  # infinite values of both signs
-            return np.mean(list(self.values.values()), axis=0)
+            return np.mean(list(values.values()), axis=0)
 
 
 def intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: int = DRAWS) -> pl.DataFrame:
@@ -73,7 +86,7 @@ def drawn_intervals(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, d
         table.join(pl.concat(bounds), on=[*by, "dataset"], how="left", nulls_equal=True)
         .with_columns(pl.when(pl.col("value").is_not_null()).then(pl.col("low", "high").fill_nan(None)))
         .sort(*by, pl.col("dataset") == AVERAGE, "dataset")
-        .select(*by, "dataset", "value", "low", "high", *COUNTS)
+        .select(*by, "dataset", "value", "low", "high", *COUNTS, *BESIDE)
     )
 
 
@@ -85,12 +98,16 @@ def as_one_dataset(values: pl.DataFrame) -> pl.DataFrame:
 
 def with_average(table: pl.DataFrame, by: Sequence[str], datasets: int) -> pl.DataFrame:
     """`aggregate`'s table, and a row `AVERAGE` for every line that has a value in all of so many data sets."""
-    table = table.with_columns(pl.col("value").fill_nan(None))
-    values = table.filter(pl.col("value").is_not_null())
+    values = table.filter(pl.col("of") > 0)
     means = values.group_by(*by, pl.lit(AVERAGE).alias("dataset")).agg(
-        pl.col(COUNTS).sum(), pl.col("value").mean(), (pl.len() == datasets).alias("_complete")
+        pl.col(*COUNTS, "infinite", "of").sum(),
+        pl.col("value", "others", "net").mean(),
+        (pl.len() == datasets).alias("_complete"),
     )
-    return pl.concat([table, means.filter("_complete").select(table.columns)])
+    # A mean of infinite values of both signs is not known, but what stands beside it is.
+    return pl.concat([table, means.filter("_complete").select(table.columns)]).with_columns(
+        pl.col("value").fill_nan(None)
+    )
 
 
 def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: int = DRAWS) -> Draws:
@@ -100,32 +117,39 @@ def resample(scored: pl.DataFrame, by: Sequence[str], how: Aggregation, draws: i
     else was selected.
     """
     lines, sums = _sums(scored, by, how)
-    values, parts = {}, {name: jackknife(groups) for name, groups in sums.items()}
+    parts = {name: jackknife(groups["value"]) for name, groups in sums.items()}
+    found: dict[str, dict[str, Floats]] = {}
     for name, groups in sums.items():
-        weights = drawn_weights(name, len(groups[0][0]), draws)
-        values[name] = np.concatenate([_means(some, groups) for some in weights])
-        values[name][:, parts[name].patients < FEW] = np.nan
-    return Draws(lines, values, parts)
+        patients = len(groups["value"][0][0])
+        for kind, one in groups.items():
+            drawn = np.concatenate([_means(some, one) for some in drawn_weights(name, patients, draws)])
+            drawn[:, parts[name].patients < FEW] = np.nan
+            found.setdefault(kind, {})[name] = drawn
+    return Draws(lines, found.pop("value", {}), parts, found)
 
 
 def influences(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, dict[str, Jackknife]]:
     """The lines and parts of `resample`, without draws."""
     lines, sums = _sums(scored, by, how)
-    return lines, {name: jackknife(groups) for name, groups in sums.items()}
+    return lines, {name: jackknife(groups["value"]) for name, groups in sums.items()}
+
+
+_Groups = list[tuple[Floats, Floats]]
+"""Of each group the sums and numbers of its values, as `_matrices`."""
 
 
 def _sums(
     scored: pl.DataFrame, by: Sequence[str], how: Aggregation
-) -> tuple[pl.DataFrame, dict[str, list[tuple[Floats, Floats]]]]:
-    """The lines, and by data set the sums and numbers of each group, as `_matrices`."""
-    cells, groups = _cells(scored, by, how)
+) -> tuple[pl.DataFrame, dict[str, dict[str, _Groups]]]:
+    """The lines, and by data set the groups of `value`; if some are infinite, also those of `net` and `others`."""
+    cells, groups, kinds = _cells(scored, by, how)
     lines = cells.select(by).unique().sort(by).with_row_index("_line")
     cells = cells.join(lines, on=by, nulls_equal=True)
     cells = cells.with_columns(_patient=pl.col("patient").rank("dense").over("dataset") - 1)
     found = {}
     for (name,), part in cells.sort(*groups, "_patient", "_line").partition_by("dataset", as_dict=True).items():
-        patients = part["patient"].n_unique()
-        found[str(name)] = [_matrices(group, patients, lines.height) for group in part.partition_by(groups)]
+        patients, each = part["patient"].n_unique(), part.partition_by(groups)
+        found[str(name)] = {kind: [_matrices(one, kind, patients, lines.height) for one in each] for kind in kinds}
     return lines.select(by), found
 
 
@@ -134,25 +158,28 @@ def difference(a: Floats, b: Floats) -> Floats:
     return np.subtract(a, b, out=np.zeros_like(a), where=a != b)
 
 
-def _cells(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, list[str]]:
-    """The sum and the number of values per line, group and patient, and the columns that make a group.
+def _cells(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> tuple[pl.DataFrame, list[str], list[str]]:
+    """The sums and the numbers of values per line, group and patient; the columns that make a group; and the values.
 
     Cases are averaged within groups, such as classes, and a line is the mean of its groups: all aggregations are mean
     over groups of sum over cases / number of cases, which a draw takes with the weights of their patients.
     """
-    values = per_label(scored).filter(pl.col("value").is_not_null())
+    values, kinds = per_label(scored).filter(pl.col("value").is_not_null()), ["value"]
+    if values["value"].is_infinite().any():
+        values, kinds = with_parts(values), ["value", "net", "others"]
     within = [step for step in how.steps if "case" in step]
     for step in within:
-        values = values.group_by(*dict.fromkeys([*by, *step, "patient"])).agg(pl.col("value").mean())
+        values = values.group_by(*dict.fromkeys([*by, *step, "patient"])).agg(pl.col(kinds).mean())
     keys = dict.fromkeys([*by, *how.groups, "patient"])
-    return values.group_by(*keys).agg(pl.col("value").sum(), pl.len().alias("count")), list(how.groups)
+    sums = values.group_by(*keys).agg(pl.col(kinds).sum(), pl.col(kinds).count().name.suffix("_count"))
+    return sums, list(how.groups), kinds
 
 
-def _matrices(group: pl.DataFrame, patients: int, lines: int) -> tuple[Floats, Floats]:
+def _matrices(group: pl.DataFrame, kind: str, patients: int, lines: int) -> tuple[Floats, Floats]:
     """(patients, lines) Sums and numbers of the values of a group."""
     sums, counts = np.zeros((2, patients, lines))
     where = group["_patient"].to_numpy(), group["_line"].to_numpy()
-    sums[where], counts[where] = group["value"].to_numpy(), group["count"].to_numpy()
+    sums[where], counts[where] = group[kind].to_numpy(), group[f"{kind}_count"].to_numpy()
     return sums, counts
 
 

@@ -15,9 +15,12 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from intrabench.mask import Floats
+from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate, fewest_patients
 from intrabench.statistics.bca import LEVEL, Jackknife, spread
+from intrabench.statistics.infinite import BESIDE, whole, with_parts
 from intrabench.statistics.resample import AVERAGE, FEW, influences, with_average
+from intrabench.statistics.scores import UNIT
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -34,6 +37,42 @@ def per_patient(values: pl.DataFrame, by: Sequence[str] = (), name: str = "value
     """The mean of a column over the targets of a case, then over the cases of a patient, per `by` and data set."""
     mean = pl.col(name).mean()
     return values.group_by(*by, "dataset", "patient", "case").agg(mean).group_by(*by, "dataset", "patient").agg(mean)
+
+
+def paired_values(a: pl.DataFrame, b: pl.DataFrame, best: Best) -> pl.DataFrame:
+    """The `UNIT` that two lines have in common: the values `a` and `b`, how much better b is (`difference`), `value`.
+
+    a, b: sessions with a value, one per unit, with `patient` and `failed`. A unit with two infinite values is a tie
+    (`both_infinite`): its difference is 0, but its `value`, which enters means, is null.
+    """
+    merits = (merit(pl.col(side), best) for side in ("b", "a"))
+    both = pl.col("a").is_infinite() & (pl.col("a") == pl.col("b"))
+    # rounded, because 0.81 - 0.80 is to be a tie of 0.01
+    apart = pl.when(pl.col("a") == pl.col("b")).then(0.0).otherwise((next(merits) - next(merits)).round(12))
+    return (
+        a.rename({"value": "a"})
+        .join(b.rename({"value": "b"}), on=UNIT, nulls_equal=True)
+        .with_columns(
+            failed=pl.col("failed") | pl.col("failed_right"),
+            not_applicable=False,
+            difference=apart,
+            both_infinite=both,
+            value=pl.when(~both).then(apart),
+        )
+        .sort(UNIT)
+    )
+
+
+def patient_differences(units: pl.DataFrame) -> pl.DataFrame:
+    """`paired_values` to the `difference` of each patient: the mean over its targets, then over its cases.
+
+    Infinite differences come first: if more of them speak for one line, so does the patient, infinitely; if as many
+    speak for either, the others decide.
+    """
+    means, parts = ["dataset", "patient"], pl.col("net", "others").mean()
+    cases = with_parts(units).with_columns(pl.col("net").fill_null(0)).group_by(*means, "case").agg(parts)
+    patients = cases.group_by(means).agg(parts).sort(means)
+    return patients.select(*means, difference=whole(pl.col("net"), pl.col("others")))
 
 
 def signed_rank(differences: ArrayLike) -> tuple[float, float]:
@@ -113,9 +152,10 @@ def differences(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl
     """`aggregate`, its mean over data sets (`AVERAGE`), and of each `low` to `high`, `false` and `fewest`.
 
     scored: paired differences, as `scores`. low, high: the interval of 95 %; false: `false_claim`; all three are null
-    where a data set has fewer than `FEW` patients. fewest: the number of patients of the smallest class or data set
-    that is averaged. For one case of each patient and one class this is the paired t test, else the standard error
-    comes from leaving out each patient in turn. Degrees of freedom of several data sets are Satterthwaite's.
+    where a data set has fewer than `FEW` patients, and where a difference is infinite. fewest: the number of patients
+    of the smallest class or data set that is averaged. For one case of each patient and one class this is the paired t
+    test, else the standard error comes from leaving out each patient in turn. Degrees of freedom of several data sets
+    are Satterthwaite's.
     """
     table = with_average(aggregate(scored, by, how), by, scored["dataset"].n_unique())
     lines, parts = influences(scored, by, how)
@@ -126,8 +166,9 @@ def differences(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl
     )
     for more in (pl.concat(sure), least):
         table = table.join(more, on=[*by, "dataset"], how="left", nulls_equal=True)
+    table = table.with_columns(pl.when(pl.col("infinite") == 0).then(pl.col("low", "high", "false")))
     return table.sort(*by, pl.col("dataset") == AVERAGE, "dataset").select(
-        *by, "dataset", "value", "low", "high", "false", *COUNTS, "fewest"
+        *by, "dataset", "value", "low", "high", "false", *COUNTS, "fewest", *BESIDE
     )
 
 

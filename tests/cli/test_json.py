@@ -35,7 +35,7 @@ def test_lists_of_data_sets(say: Callable[..., Said]) -> None:
 def test_what_is_known_of_a_name(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     dice = printed(say("info", "dice", "--json"))
     assert (dice["kind"], dice["best"], dice["worst"], dice["column"]) == ("metric", "high", 0.0, "dice")
-    assert printed(say("info", "hd95", "--json"))["worst"] is None
+    assert printed(say("info", "hd95", "--json"))["worst"] == "Infinity"
     interp = printed(say("info", "box_interp", "--json"))
     assert interp["parameters"]["n"] == {"takes": wording, "default": "default 3"}
     names = ("hf", "sammed3d", "rclicks")

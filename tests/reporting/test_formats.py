@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.documents import number_of_json
 from intrabench.reporting.formats import FORMATS, formatted, in_unit, interval_in_unit
 
 FRAME = pl.DataFrame({"model": ["a_b|c", "<&>"], "n": [1, 20], "dice": [0.51239, None]})
@@ -29,8 +33,14 @@ def test_formats(format: str) -> None:
     assert formatted(FRAME, format) == EXPECTED[format]
 
 
-def test_json_has_no_infinite_numbers() -> None:
-    assert formatted(pl.DataFrame({"hd95": [float("inf")]}), "json") == '[\n {\n  "hd95": null\n }\n]\n'
+def test_json_has_words_for_infinite_numbers_and_null_for_unknown_ones() -> None:
+    values = [math.inf, -math.inf, math.nan, None, 1.5]
+    text = formatted(pl.DataFrame({"hd95": values}, strict=False), "json")
+    assert [line["hd95"] for line in json.loads(text, parse_constant=pytest.fail)] == [
+        *("Infinity", "-Infinity", None, None, 1.5)
+    ]
+    assert [number_of_json(line["hd95"]) for line in json.loads(text)] == [math.inf, -math.inf, None, None, 1.5]
+    assert number_of_json("inf") == math.inf  # of earlier versions
 
 
 def test_numbers_of_several_units() -> None:

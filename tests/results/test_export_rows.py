@@ -65,7 +65,10 @@ def test_infinite_distances() -> None:
     stored({"hd95_mm": math.inf})
     for ending in ENDINGS:
         export_rows(RESULTS, Path(f"rows.{ending}"))
-    assert [read(Path(f"rows.{ending}"))[0]["hd95_mm"] for ending in ENDINGS] == ["inf", math.inf, None]
+    assert [read(Path(f"rows.{ending}"))[0]["hd95_mm"] for ending in ENDINGS] == ["inf", math.inf, "Infinity"]
+    stored({"hd95_mm": None, "case": "2"})
+    export_rows(RESULTS, Path("rows.jsonl"))
+    assert [row["hd95_mm"] for row in read(Path("rows.jsonl"))] == ["Infinity", None]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

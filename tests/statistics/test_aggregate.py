@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -59,7 +60,7 @@ def test_a_case_that_could_not_be_prepared_counts_once_for_every_class() -> None
         (FailurePolicy(), 0.8 / 3),
         (FailurePolicy(failed="drop"), 0.8 / 2),
         (FailurePolicy(empty="drop"), 0.8 / 2),
-        (FailurePolicy("drop", "drop"), 0.8),
+        (FailurePolicy("drop", "drop"), 0.8 / 1),
     ],
 )
 def test_policies(policy: FailurePolicy, value: float) -> None:
@@ -71,11 +72,45 @@ def test_policies(policy: FailurePolicy, value: float) -> None:
     )
     line = mean(given, policy=policy)
     assert line["value"] == pytest.approx(value)
-    assert (line["cases"], line["failed"]) == (3, 1)
+    counts = [line[name] for name in ("patients", "cases", "targets", "of")]
+    assert counts == [round(0.8 / value)] * 4  # those that enter the mean
+    assert line["failed"] == 1
 
 
 def test_policies_tell_themselves(wording: SnapshotAssertion) -> None:
     assert FailurePolicy("drop").describe() == wording
+
+
+def test_counts_are_of_what_has_a_value() -> None:
+    given = rows(
+        {"case": "1", "hd95_mm": 2.0},
+        {"case": "1", "instance": 2, "hd95_mm": None, "metrics": "dice@1"},
+        {"case": "2", "hd95_mm": None, "metrics": "dice@1"},
+    )
+    line = mean(given, name="hd95")
+    assert [line[name] for name in ("value", "patients", "cases", "targets", "of", "failed")] == [2.0, 1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("how", "others", "net"),
+    [
+        # class x: cases 1 and 2; class y: case 1, of which one instance is missed
+        ("protocol", ((2.0 + 6.0) / 2 + 4.0) / 2, (0 + 1 / 2) / 2),
+        ("class-first", ((2.0 + 4.0) / 2 + 6.0) / 2, ((0 + 1 / 2) / 2 + 0) / 2),
+        ("case", ((2.0 + 4.0) / 2 + 6.0) / 2, (1 / 3 + 0) / 2),
+        ("pooled", (2.0 + 4.0 + 6.0) / 3, 1 / 4),
+    ],
+)
+def test_beside_an_infinite_mean_stands_that_of_the_others(how: str, others: float, net: float) -> None:
+    given = rows(
+        {"case": "1", "label": "x", "hd95_mm": 2.0},
+        {"case": "1", "label": "y", "hd95_mm": 4.0},
+        {"case": "1", "label": "y", "instance": 2, "hd95_mm": math.inf},
+        {"case": "2", "label": "x", "hd95_mm": 6.0},
+    )
+    line = mean(given, how, name="hd95")
+    assert (line["value"], line["infinite"], line["of"]) == (math.inf, 1, 4)
+    assert (line["others"], line["net"]) == (pytest.approx(others), pytest.approx(net))
 
 
 def test_the_worst_of_a_distance_is_infinite() -> None:

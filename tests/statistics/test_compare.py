@@ -17,6 +17,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.comparison import comparison_tables, remarks
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
 from intrabench.statistics.compare import Settings, compare
+from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.significance import holm, signed_rank
@@ -130,19 +131,21 @@ def test_nothing_in_common_and_several_lines_are_refused(wording: SnapshotAssert
         compare(line([0.1]), pl.concat([line([0.1]), line([0.2], model="b")]))
 
 
-def test_two_failures_are_a_tie_and_one_enters_no_mean() -> None:
+def test_two_failures_are_a_tie_and_one_differs_infinitely() -> None:
     a = rows(*({"case": str(case), "hd95_mm": value} for case, value in enumerate([2.0, math.inf, math.inf, 3.0])))
     b = rows(*({"case": str(case), "hd95_mm": value} for case, value in enumerate([1.0, math.inf, 5.0, math.inf])))
     found = compare(a, b, Settings("hd95"))
     row = found.datasets.row(0, named=True)
-    assert (row["difference"], row["infinite"]) == (1.0, 3)
+    assert (row["difference"], row["others"], row["infinite"], row["of"]) == (None, 1.0, 2, 3)  # of both signs
+    assert row["both_infinite"] == 1
     assert (row["wins"], row["ties"], row["losses"]) == (2, 1, 1)
     assert row["rank_biserial"] == pytest.approx((1 + 2.5 - 2.5) / 6)
     (table, *_) = comparison_tables({"": found}, "old", "new")
-    assert table.frame["infinite"].to_list() == [3]
+    assert table.frame["both infinite"].to_list() == [1]
+    assert [*table.notes.texts.values()] == [Infinite(2, 3, 1.0, both=1).words(signed)]
 
 
-def test_a_patient_with_infinite_differences_of_both_signs_is_a_tie() -> None:
+def test_a_patient_with_one_infinite_difference_of_each_sign_is_a_tie() -> None:
     def line(*values: float) -> pl.DataFrame:
         return rows(*({"patient": str(n // 2), "case": str(n), "hd95_mm": value} for n, value in enumerate(values)))
 
@@ -150,6 +153,64 @@ def test_a_patient_with_infinite_differences_of_both_signs_is_a_tie() -> None:
     a, b = line(*finite, math.inf, 1.0), line(*[1.0] * 10, 1.0, math.inf)
     row = compare(a, b, Settings("hd95")).datasets.row(0, named=True)
     assert (row["rank_biserial"], row["p"]) == (1.0, 2 / 2**5)  # of five patients, in a test of six
+
+
+def missing(misses: Sequence[int], model: str, add: float = 0.0, count: int = 12) -> pl.DataFrame:
+    """A line that misses some of its targets, one of each patient."""
+    values = [math.inf if case in misses else 3.0 + case / 7 + add for case in range(count)]
+    return rows(*({"case": f"{case:02d}", "hd95_mm": value} for case, value in enumerate(values)), model=model)
+
+
+def test_missed_targets_stay_in_the_difference_and_ranks_decide() -> None:
+    few = compare(missing(range(4), "a"), missing([], "b"), Settings("hd95"))
+    row = few.datasets.row(0, named=True)
+    assert (row["difference"], row["low"], row["high"], row["false"]) == (math.inf, None, None, None)
+    assert Infinite.beside(row) == Infinite(4, 12, 0.0, 4 / 12)
+    assert (row["wins"], row["p"]) == (4, 2 / 2**4)
+    assert not few.better  # four of four patients by chance: p = 0.125
+    many = compare(missing(range(6), "a"), missing([], "b"), Settings("hd95"))
+    assert many.better
+    assert many.by_ranks
+    assert compare(missing([], "b"), missing(range(6), "a"), Settings("hd95")).worse
+    # b is a little worse where both find the target, but a misses targets: the larger ranks
+    split = compare(missing(range(6), "a"), missing([], "b", 0.5), Settings("hd95"))
+    row = split.datasets.row(0, named=True)
+    assert row["others"] == pytest.approx(-0.5)
+    assert row["rank_biserial"] == pytest.approx((6 * 9.5 - 6 * 3.5) / (12 * 13 / 2))
+    assert not split.better
+    assert not split.worse
+
+
+def test_what_both_miss_is_a_tie_and_leaves_the_interval_of_the_others() -> None:
+    a, b = missing(range(4), "a"), missing(range(4), "b", -0.5)
+    found = compare(a, b, Settings("hd95"))
+    row = found.datasets.row(0, named=True)
+    assert (row["difference"], row["infinite"], row["both_infinite"]) == (pytest.approx(0.5), 0, 4)
+    assert row["low"] == pytest.approx(0.5)
+    assert found.better
+    assert not found.by_ranks
+
+
+def test_misses_of_different_targets_do_not_cancel() -> None:
+    def line(model: str, *values: float) -> pl.DataFrame:
+        given = [{"case": f"{n // 3}", "instance": n % 3 + 1, "hd95_mm": value} for n, value in enumerate(values)]
+        return rows(*given, model=model)
+
+    inf = math.inf
+    # Means of all six patients are infinite on both sides. In each, a misses two targets and b one, of which one or
+    # none is the same.
+    a = line("a", *[inf, inf, 2.0] * 6)
+    same, other = line("b", *[inf, 2.0, 2.0] * 6), line("b", *[2.0, 3.0, inf] * 6)
+    for b in (same, other):
+        row = compare(a, b, Settings("hd95")).datasets.row(0, named=True)
+        assert (row["rank_biserial"], row["p"]) == (1.0, 2 / 2**6)
+        assert compare(a, b, Settings("hd95")).better
+    counts = compare(a, other, Settings("hd95")).datasets.row(0, named=True)
+    assert (counts["infinite"], counts["wins"], counts["losses"], counts["both_infinite"]) == (18, 12, 6, 0)
+    # As many misses on either side: the others decide.
+    row = compare(line("a", *[inf, 2.0, 4.0] * 6), line("b", *[2.0, inf, 5.0] * 6), Settings("hd95")).datasets
+    assert row["rank_biserial"][0] == -1.0
+    assert row["others"][0] == -1.0
 
 
 def test_equal_lines_differ_by_nothing() -> None:

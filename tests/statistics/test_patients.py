@@ -48,7 +48,7 @@ def averaged(given: pl.DataFrame) -> pl.DataFrame:
 A, B, C = made("a", 0.0), made("bb", 0.02), made("ccc", 0.021)
 ALL = scores(pl.concat([A, B, C]))
 BY_HAND = scores(pl.concat(map(averaged, (A, B, C))))
-COUNTED = ("cases", "targets")
+COUNTED = ("cases", "targets", "of")
 
 
 @pytest.mark.parametrize("how", AGGREGATIONS.values(), ids=AGGREGATIONS)

@@ -21,6 +21,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results.store import Store
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.compare import Settings, compare, paired
+from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.power import (
     Components,
     Question,
@@ -333,9 +334,13 @@ def test_infinite_differences_are_left_out_and_counted(say: Callable[..., Said],
     a, b = line("a", 0.0, "ct", 12).with_columns(hd95_mm=10 * pl.col("dice")), line("bb", 0.0, "ct", 12)
     stored(a, b.with_columns(hd95_mm=far))
     said = say("power", "--metric", "hd95", "--difference", "1")
-    assert line_with(said.out.splitlines(), "infinite") == wording
+    assert line_with(said.out.splitlines(), "infinite differences") == wording
     (row,) = intrabench.power(metric="hd95", difference=1.0).iter_rows(named=True)
-    assert (row["patients"], row["infinite"], row["units"]) == (11, 4, 48)
+    assert (row["patients"], row["infinite"], row["units"], row["difference"]) == (11, 4, 48, -math.inf)
+    others = pl.concat([a, b]).filter(pl.col("case") != "P0")
+    means = dict(others.group_by("model").agg(10 * pl.col("dice").mean()).iter_rows())
+    assert row["others"] == pytest.approx(means["a"] - means["bb"])
+    assert Infinite(4, 48, row["others"]).words(signed) in said.out
 
 
 def test_equal_answers_need_no_number(say: Callable[..., Said], wording: SnapshotAssertion) -> None:

@@ -125,8 +125,22 @@ def test_less_is_better_for_distances_and_infinite_ones_are_last() -> None:
     given = [("a", [2.0, 3.0]), ("b", [1.0, 1.0]), ("c", [math.inf, 1.0]), ("d", [math.inf, 9.0])]
     made = [{"model": m, "case": str(case), "hd95_mm": v} for m, values in given for case, v in enumerate(values * 3)]
     found = ranking(scores(rows(*made), "hd95"), BY, PROTOCOL, best="low")
-    assert found.table.select("model", "rank").rows() == [("b", 1), ("a", 2), ("c", 3), ("d", 3)]
+    assert found.table.select("model", "rank").rows() == [("b", 1), ("a", 2), ("c", 3), ("d", 4)]
     assert found.tau is not None
+
+
+def test_fewer_infinite_values_are_better_then_the_mean_over_the_others() -> None:
+    inf = math.inf
+    given = {"a": [inf, inf, 1, 1], "b": [inf, 9, 9, 9], "c": [9, 9, inf, 9], "d": [inf, 1, 2, 2], "e": [inf] * 4}
+    made = [{"model": m, "case": str(n), "hd95_mm": v} for m, values in given.items() for n, v in enumerate(values * 3)]
+    found = ranking(scores(rows(*made), "hd95"), BY, PROTOCOL, best="low")
+    assert found.table.select("model", "rank").rows() == [("d", 1), ("b", 2), ("c", 2), ("a", 4), ("e", 5)]
+    # e misses everything in every draw, and no draw makes a better than d, whose misses are some of its own
+    ends = {model: (low, high) for model, low, high in found.table.select("model", "low", "high").iter_rows()}
+    assert ends["e"][1] == 5
+    assert ends["d"][1] < 5
+    assert found.tau is not None
+    assert 0 < found.tau < 1
 
 
 def test_lines_near_zero_are_best_where_zero_is() -> None:

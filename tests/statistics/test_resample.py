@@ -17,7 +17,7 @@ from intrabench.randomness import stream
 from intrabench.statistics import resample as module
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
 from intrabench.statistics.bca import percentiles
-from intrabench.statistics.resample import AVERAGE, intervals, resample
+from intrabench.statistics.resample import AVERAGE, drawn_weights, intervals, resample
 from intrabench.statistics.scores import scores
 from tests.results.made import rows
 
@@ -147,7 +147,7 @@ def test_one_case_has_no_interval() -> None:
 def test_no_value_has_no_interval() -> None:
     scored = scores(rows({"status": "not_applicable"}, {"status": "ok", "case": "2"}))
     (line,) = intervals(scored, BY, PROTOCOL).rows(named=True)
-    assert (line["value"], line["low"], line["cases"]) == (None, None, 1)
+    assert (line["value"], line["low"], line["cases"]) == (None, None, 0)
     assert intervals(scored.clear(), BY, PROTOCOL).is_empty()
 
 
@@ -175,6 +175,25 @@ def test_neither_the_order_of_rows_nor_other_data_nor_blocks_change_anything(mon
     assert_frame_equal(found.filter(model="b"), one, abs_tol=1e-12)
     monkeypatch.setattr(module, "_BLOCK", 50)
     assert_frame_equal(found, intervals(scored, BY, PROTOCOL), abs_tol=1e-12)
+
+
+def test_drawn_lines_are_ordered_by_what_is_infinite_and_by_the_others() -> None:
+    random, inf = np.random.default_rng(3), math.inf
+    values = np.where(random.random((3, 9)) < 0.3, inf, random.normal(5, 1, (3, 9)))
+    made = [
+        {"model": m, "case": str(n), "hd95_mm": v}
+        for m, row in zip("abc", values, strict=True)
+        for n, v in enumerate(row)
+    ]
+    drawn = resample(scores(rows(*made), "hd95"), BY, PROTOCOL, draws=40).merits("low")
+    (weights,) = drawn_weights("d", 9, 40)
+    for merits, times in zip(drawn, weights.astype(int), strict=True):
+        picked = [np.repeat(row, times) for row in values]
+        keys = [
+            (np.isinf(one).sum(), one[np.isfinite(one)].mean() if np.isfinite(one).any() else inf) for one in picked
+        ]
+        expected = [-sum((m, round(o, 9)) < (k, round(v, 9)) for m, o in keys) for k, v in keys]
+        assert merits.tolist() == expected
 
 
 def test_an_infinite_value_counts_in_the_draws_that_hold_it() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from intrabench.datasets.cases import store as cases
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.documents import json_number
 from intrabench.mask import Mask
 from intrabench.people.images import Slabs, packed
 from intrabench.people.rating import guideline
@@ -229,7 +230,7 @@ def _answers(results: Path, one: Input, pairs: bool, rng: np.random.Generator) -
     for row in one.rows:
         kept = read_masks(results, row["session"])
         masks.append(kept[min(row["round"], len(kept) - 1)] if kept else Mask.empty())
-    keys = [{name: _finite(row[name]) for name in _KEY if name in row} | {"kind": "answer"} for row in one.rows]
+    keys = [{name: json_number(row[name]) for name in _KEY if name in row} | {"kind": "answer"} for row in one.rows]
     if not pairs:
         return [([mask], key) for mask, key in zip(masks, keys, strict=True)]
     found = list[_Masks]()
@@ -330,11 +331,6 @@ _DAMAGES = {
 
 def _about(one: Input) -> dict[str, Any]:
     return {name: one.first[name] for name in ("dataset", "case", "patient", "target", "label", "prompter", "seed")}
-
-
-def _finite(value: Any) -> Any:
-    """The value, but None for the infinite distance of an empty mask, which JSON does not know."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _dice(a: Mask, b: Mask) -> float:

@@ -20,7 +20,7 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import new_folder
-from intrabench.files.documents import Unreadable, check_table, read_json, write_json
+from intrabench.files.documents import Unreadable, check_table, number_of_json, read_json, write_json
 from intrabench.people.images import Slabs
 from intrabench.people.rating import guideline
 from intrabench.people.rating.secret import Secret
@@ -40,11 +40,12 @@ _CASE: dict[str, Any] = {
     **{"intercept": float, "slab": int, "presets": list[dict[str, Any]], "preset": int},
 }
 _NAMED = ("kind", "name", "code", "dataset", "case", "target", "label")
+_SCORES = ("dice", "iou", "nsd_2mm", "hd95_mm")
 _KEY: dict[str, Any] = {
     **dict.fromkeys(_NAMED, str),
     **dict.fromkeys(("patient", "model", "prompter", "session", "status", "damage"), str | None),
     **dict.fromkeys(("seed", "round"), int | None),
-    **dict.fromkeys(("dice", "iou", "nsd_2mm", "hd95_mm", "severity"), float | None),
+    **dict.fromkeys((*_SCORES, "severity"), float | None),
     "b": dict[str, Any],
 }
 _JOB: dict[str, Any] = {"case": str, "see": list[int]}
@@ -101,6 +102,8 @@ class Study:
         masks = found if self.format == OPEN else found["masks"]
         jobs = {id: id for id in found} if self.format == OPEN else found["jobs"]
         for name, one in masks.items():
+            if isinstance(one, dict):
+                one |= {score: number_of_json(one[score]) for score in _SCORES if score in one}
             check_table(path, one, _KEY, _NAMED)
             if one["kind"] == "pair" and not isinstance(one.get("b", {}).get("name"), str):
                 raise Unreadable(f"{path} has the pair {name} without its second model; repair it")

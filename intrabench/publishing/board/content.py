@@ -7,14 +7,16 @@ from contextlib import suppress
 from typing import Any
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.documents import json_number
 from intrabench.protocols import PROTOCOLS
 from intrabench.publishing.board.files import Data
 from intrabench.publishing.board.submission import Submission
 from intrabench.publishing.board.tables import RANKED, UNITS, Line, Table
 from intrabench.registry import reach, registry
 from intrabench.reporting.page import texts
-from intrabench.reporting.page.grid import Cell, interval_text, number
+from intrabench.reporting.page.grid import Cell, interval_text, mean, number
 from intrabench.results.runs import read_records
+from intrabench.statistics.infinite import NOTHING, Infinite
 from intrabench.statistics.measures import described
 from intrabench.volume import states_ct
 
@@ -95,6 +97,8 @@ def _row(line: Line, table: Table, ranks: Mapping[int, int]) -> dict[str, Any]:
 
 def _score(line: Line, column: str) -> Cell:
     value, low, high = line.means.get(column, (None, None, None))
+    if infinite := line.infinite.get(column, NOTHING):
+        return mean((value, infinite), 3)
     return number(value, 3, interval_text(low, high, 2))
 
 
@@ -110,6 +114,7 @@ def _data(table: Table) -> dict[str, Any]:
                 **{"status": line.status, "why": line.why, "training": line.training, "marks": line.marks},
                 **{"counts": line.counts, "effort": {name: _short(value) for name, value in line.effort.items()}},
                 "means": {id: [*map(_short, ends)] for id, ends in line.means.items()},
+                "infinite": {id: _infinite(one) for id, one in line.infinite.items() if one},
                 "budgets": line.budgets,
             }
             for line in table.lines
@@ -118,8 +123,13 @@ def _data(table: Table) -> dict[str, Any]:
 
 
 def _short(value: float | None) -> float | str | None:
-    """Six digits; JSON has no infinite numbers."""
-    return None if value is None else str(value) if abs(value) == float("inf") else float(f"{value:.6g}")
+    """Six digits, as `json_number`."""
+    return None if value is None else json_number(float(f"{value:.6g}"))
+
+
+def _infinite(one: Infinite) -> dict[str, Any]:
+    """What is infinite, in words and by the numbers that lines are ordered by."""
+    return {"words": one.words(), "others": _short(one.others), "net": _short(one.net)}
 
 
 def model_contents(tables: Sequence[Table]) -> Iterator[tuple[str, dict[str, Any]]]:

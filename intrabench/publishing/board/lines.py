@@ -15,6 +15,7 @@ import polars as pl
 
 from intrabench.engine.session_spec import CONTRACT
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.documents import json_number
 from intrabench.files.names import one_line
 from intrabench.metrics.base import Best
 from intrabench.models.weights.registry import RANDOM
@@ -122,13 +123,8 @@ def _table_lines(rows: pl.DataFrame) -> Iterator[dict[str, Any]]:
         for line in counts(scored, keys).iter_rows(named=True):
             found.setdefault(tuple(line[name] for name in keys), {**line, "weights": how(line), "means": {}})
         for line in aggregate(scored, keys, column.how).iter_rows(named=True):
-            found[tuple(line[name] for name in keys)]["means"][column.id] = _plain(line["value"])
+            found[tuple(line[name] for name in keys)]["means"][column.id] = json_number(line["value"])
     yield from (found[key] for key in sorted(found, key=str))
-
-
-def _plain(value: float | None) -> float | str | None:
-    """JSON has no infinite numbers."""
-    return str(value) if value is not None and abs(value) == float("inf") else value
 
 
 def line_words(line: Mapping[str, Any]) -> str:

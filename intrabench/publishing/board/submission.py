@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.documents import number_of_json
 from intrabench.publishing.board import consistency
 from intrabench.publishing.board.digests import LEAST, against, read_ledger, sampled_sessions
 from intrabench.publishing.board.files import LEDGER, Statement, look, read_statement, wrong_checksums
@@ -114,6 +115,7 @@ def _numbers(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def _equal(one: Any, other: Any) -> bool:
+    one, other = number_of_json(one), number_of_json(other)
     if isinstance(one, float) and isinstance(other, int | float):
         return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
     return bool(one == other)

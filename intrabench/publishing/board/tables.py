@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from intrabench.metrics.base import merit
 from intrabench.publishing.board.availability import is_published, marks, trained_on
 from intrabench.publishing.board.check import CheckResult
 from intrabench.publishing.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
@@ -25,6 +24,7 @@ from intrabench.reporting.page.curve_data import curve_data
 from intrabench.results import labels
 from intrabench.statistics.aggregate import aggregate
 from intrabench.statistics.curves import curve
+from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.measures import best, measured, scored_by, summary
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.steps import Steps, steps
@@ -47,8 +47,8 @@ class Line:
 
     model, prompter: as tables print them; spec: the prompter in full. of: the address of the model's page. training:
     yes, no or unknown. verified: what came of the check of its submission. copies: other submissions that have its
-    sessions. means: by column, the value after the last round, its interval, or None. budgets: by column and unit, a
-    value per budget.
+    sessions. means: by column, the value after the last round, its interval, or None. infinite: by column, what is
+    infinite among the values. budgets: by column and unit, a value per budget.
     """
 
     number: int
@@ -67,6 +67,7 @@ class Line:
     counts: dict[str, int] = field(default_factory=dict)
     effort: dict[str, float | None] = field(default_factory=dict)
     means: dict[str, tuple[float | None, float | None, float | None]] = field(default_factory=dict)
+    infinite: dict[str, Infinite] = field(default_factory=dict)
     budgets: dict[str, dict[str, list[float | None]]] = field(default_factory=dict)
 
 
@@ -94,13 +95,13 @@ class Table:
         return is_published(self.dataset, self.key["dataset_version"])
 
     def ranks(self, column: Column) -> dict[int, int]:
-        """The rank of each line that has one, the best first; equal values share a rank."""
-        merits = {
-            line.number: merit(value, column.best)
+        """The rank of each line that has one, the best first (`Infinite.order`); equal values share a rank."""
+        orders = {
+            line.number: line.infinite[column.id].order(column.best)
             for line in self.lines
-            if line.status == RANKED and (value := line.means.get(column.id, (None,))[0]) is not None
+            if line.status == RANKED and line.means.get(column.id, (None,))[0] is not None
         }
-        return {number: 1 + sum(other > value for other in merits.values()) for number, value in merits.items()}
+        return {number: 1 + sum(other > one for other in orders.values()) for number, one in orders.items()}
 
 
 def address(words: Sequence[object], of: str, key: object) -> str:
@@ -204,8 +205,12 @@ def _means(table: Table, column: Column, parts: Sequence[pl.DataFrame]) -> None:
         found = intervals(scored, ["line"], column.how).filter(pl.col("dataset") != AVERAGE)
     else:
         found = aggregate(scored, ["line"], column.how).with_columns(low=None, high=None)
-    for line, *ends in found.select("line", "value", "low", "high").iter_rows():
-        table.lines[line].means[column.id] = (ends[0], ends[1], ends[2])
+    for row in found.iter_rows(named=True):
+        line = table.lines[row["line"]]
+        line.means[column.id], line.infinite[column.id] = (
+            (row["value"], row["low"], row["high"]),
+            Infinite.beside(row),
+        )
     for row in counts(scored, ["line"]).iter_rows(named=True):
         line = table.lines[row["line"]]
         if first or not line.counts:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from uuid import UUID
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import new_folder
+from intrabench.files.documents import json_number
 from intrabench.publishing.exports.eee_samples import samples
 from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, pairs, slug, write_json, written
 from intrabench.publishing.exports.scored import LINE, LineResults, scored_results
@@ -183,21 +183,16 @@ class _Log:
                 "evaluation_name": one.name,
                 "source_data": self._source(),
                 "metric_config": {
-                    "evaluation_description": f"{metric.head}, {one.how}",
+                    "evaluation_description": f"{metric.head}, {one.how}{', of finite values' if one.infinite else ''}",
                     "metric_id": metric.column,
                     "metric_name": metric.title or metric.name,
                     "metric_kind": metric.name,
                     **facts(metric_unit=metric.unit or ("proportion" if metric.bounds == (0.0, 1.0) else "")),
                     "lower_is_better": metric.best != "high",
                     "score_type": "continuous",
-                    "min_score": _bound(metric.bounds[0]),
-                    "max_score": _bound(metric.bounds[1]),
+                    "min_score": json_number(metric.bounds[0]),
+                    "max_score": json_number(metric.bounds[1]),
                     "additional_details": {"id": metric.id, "best": metric.best},
                 },
                 "score_details": {"score": one.value, "details": one.details, "uncertainty": uncertainty},
             }
-
-
-def _bound(value: float) -> float | str:
-    """A number, or the word of the schema for one that JSON does not have."""
-    return value if math.isfinite(value) else "Infinity" if value > 0 else "-Infinity"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from intrabench.files.documents import json_number
 from intrabench.publishing.exports.evidence import facts
 from intrabench.publishing.exports.scored import STATES, LineResults, Result
 from intrabench.results.statuses import FAILED
@@ -21,11 +21,13 @@ def samples(found: LineResults) -> Iterator[dict[str, Any]]:
     """The lines, without what all lines of a file share.
 
     A session is a conversation of the schema: each round is a message of the user, which says what the prompts were by
-    their hash and what they had cost by then, and one of the model, which says how good its mask was.
+    their hash and what they had cost by then, and one of the model, which says how good its mask was. The schema takes
+    only finite scores, so a session with an infinite one has no line; the details of the result count it.
     """
     rounds = found.rows.sort("session", "round").partition_by("session", as_dict=True)
     for result in found.results:
-        for session in result.sessions.sort("case", "target", "seed").iter_rows(named=True):
+        finite = result.sessions.filter(pl.col("value").is_finite())
+        for session in finite.sort("case", "target", "seed").iter_rows(named=True):
             last = STATES[result.state]
             played = rounds[session["session"],]
             if last is not None:
@@ -77,6 +79,6 @@ def _sample(result: Result, session: Mapping[str, Any], played: Sequence[Mapping
 def _messages(row: Mapping[str, Any], result: Result) -> Iterator[dict[str, str]]:
     asked = {name: row[name] for name in _ASKED if row[name] is not None}
     value = row[result.metric.column]
-    score = {result.metric.column: value} if value is not None and math.isfinite(value) else {}
+    score = {} if value is None else {result.metric.column: json_number(value)}
     yield {"role": "user", "content": json.dumps(asked)}
     yield {"role": "assistant", "content": json.dumps({"status": row["status"], **score})}

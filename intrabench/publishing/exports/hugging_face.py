@@ -111,10 +111,13 @@ def _entries(
 def _notes(evidence: Evidence, found: LineResults, result: Result, key: Mapping[str, Any], model: str) -> Iterator[str]:
     yield f"{described(result.spec)} of {model}, prompter {result.prompter}, protocol {found.protocol}"
     yield from (f"{value:.4g} {name} on average" for name, value in result.effort.items() if name == "interactions")
+    if result.infinite:
+        yield f"{result.infinite.words()}, which is the value"
     if result.low is not None:
         yield f"95 % interval {result.low:.4f} to {result.high:.4f} over {result.patients} patients"
     else:
-        yield f"{result.patients} patient{'s' * (result.patients != 1)}, too few for an interval"
+        why = "without an interval" if result.infinite else "too few for an interval"
+        yield f"{result.patients} patient{'s' * (result.patients != 1)}, {why}"
     yield from (f"{result.counts['failed']} sessions failed" for _ in range(result.counts["failed"] > 0))
     rows = found.rows.filter(prompter=result.prompter)
     for short in cut_short(rows, ["prompter"], result.spec).iter_rows(named=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,6 +16,7 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.infinite import NOTHING, Infinite
 from intrabench.statistics.measures import measured, summary
 from intrabench.statistics.resample import DRAWS, intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics
@@ -35,7 +35,10 @@ STATES = {"initial": 0, "final": None}
 
 @dataclass(frozen=True)
 class Result:
-    """A mean. spec: of the metric or summary. sessions: what it is of, with their `value`, which none of them lacks."""
+    """A mean. spec: of the metric or summary. sessions: what it is of, with their `value`, which none of them lacks.
+
+    value: of infinite values, for which these formats have no number, the mean over the others; `infinite` says so.
+    """
 
     prompter: str
     spec: str
@@ -47,6 +50,7 @@ class Result:
     counts: dict[str, int]
     sessions: pl.DataFrame
     how: str
+    infinite: Infinite = NOTHING
     draws: int = DRAWS
     method: str = "bias-corrected and accelerated bootstrap over patients"
 
@@ -76,6 +80,7 @@ class Result:
         """What stands beside the mean in tables, as texts."""
         texts = {name: f"{value:.6g}" for name, value in self.effort.items()}
         texts |= {name: str(count) for name, count in self.counts.items()}
+        texts |= {"infinite": self.infinite.words()} if self.infinite else {}
         adapted = sorted(set(self.sessions["adapted"].drop_nulls()) - {""})
         return texts | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
 
@@ -91,7 +96,7 @@ class LineResults:
 
 
 def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[LineResults], list[str]]:
-    """The results of rows that count, and a sentence for each metric with infinite means, which JSON does not have.
+    """The results of rows that count, and a sentence for each metric with means of which no value is finite.
 
     metric: a metric or a summary of sessions; empty: the number that leads in each protocol; None: all that were
     measured. A session without corrections has only a final state, and so have summaries.
@@ -103,17 +108,19 @@ def scored_results(rows: pl.DataFrame, metric: str | None = None) -> tuple[list[
     found: dict[tuple[Any, ...], list[Result]] = {}
     corrected = set(rows.filter(pl.col("round") > 0).select(*LINE, "prompter").unique().rows())
     for spec, part in _metrics(rows, metric):
-        infinite = 0
+        infinite = 0  # means without any other value
         for state, round in STATES.items() if summary(spec) is None else [("final", None)]:
-            for key, result in _results(part, spec, state, round):
-                if state == "initial" and (*key, result.prompter) not in corrected:
+            for key, prompter, result in _results(part, spec, state, round):
+                if state == "initial" and (*key, prompter) not in corrected:
                     continue
-                if not math.isfinite(result.value):
+                if result is None:
                     infinite += 1
                 else:
                     found.setdefault(key, []).append(result)
         if infinite:
-            notes.append(f"{spec} is infinite in {several(infinite, 'mean')}, which this format cannot hold: left out")
+            notes.append(
+                f"{spec} has no finite value in {several(infinite, 'mean')}, which this format cannot hold: left out"
+            )
     if not found:
         why = "table" if rows["status"].eq("not_applicable").all() else "failures"
         raise IntraBenchError(f"no session in these results has a score to export; `intrabench {why}` says why")
@@ -134,7 +141,11 @@ def _metrics(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataF
     ]
 
 
-def _results(rows: pl.DataFrame, spec: str, state: str, round: int | None) -> list[tuple[tuple[Any, ...], Result]]:
+_Found = tuple[tuple[Any, ...], str, Result | None]
+"""A line, a prompter, and the result of both; None if all values are infinite."""
+
+
+def _results(rows: pl.DataFrame, spec: str, state: str, round: int | None) -> list[_Found]:
     """The results of each line, averaged as its protocol does."""
     scored = measured(rows, spec, round, POLICY)
     names = scored["protocol"].replace_strict(_AVERAGES, default="protocol", return_dtype=pl.String)
@@ -145,19 +156,22 @@ def _results(rows: pl.DataFrame, spec: str, state: str, round: int | None) -> li
     ]
 
 
-def _averaged(
-    scored: pl.DataFrame, spec: str, state: str, how: Aggregation
-) -> Iterator[tuple[tuple[Any, ...], Result]]:
+def _averaged(scored: pl.DataFrame, spec: str, state: str, how: Aggregation) -> Iterator[_Found]:
     by = [*(name for name in LINE if name != "dataset"), "prompter"]
     sessions = scored.filter(pl.col("value").is_not_null()).partition_by([*LINE, "prompter"], as_dict=True)
     for line in intervals(scored, by, how).iter_rows(named=True):
         key = tuple(line[name] for name in LINE)
         mine = sessions.get((*key, line["prompter"]))
-        if mine is None or line["value"] is None:
+        if mine is None:
+            continue
+        infinite = Infinite.beside(line)
+        if infinite.others is None:
+            yield key, line["prompter"], None
             continue
         counts = {name: int(line[name]) for name in ("patients", "cases", "targets", "failed")}
         patients, means = counts.pop("patients"), f"{how.description}; {POLICY.describe()}"
-        result = Result(line["prompter"], spec, state, line["value"], None, None, patients, counts, mine, means)
-        ends = line["low"], line["high"]
-        finite = all(end is not None and math.isfinite(end) for end in ends)
-        yield key, replace(result, low=ends[0], high=ends[1]) if finite else result
+        result = Result(
+            line["prompter"], spec, state, infinite.others, None, None, patients, counts, mine, means, infinite
+        )
+        known = line["low"] is not None and not infinite
+        yield key, line["prompter"], replace(result, low=line["low"], high=line["high"]) if known else result

@@ -123,12 +123,12 @@ def _table(of: Provenance) -> tuple[pl.DataFrame, Footnotes]:
 
 
 def _with_interval(column: str) -> pl.Expr:
-    """``0.512 [0.401, 0.623]``; a dash where there are too few patients for an interval."""
+    """``0.512 [0.401, 0.623]``; a dash where there are too few patients for an interval; what is infinite in words."""
     ends = [
         pl.col(f"{column}{end}").map_elements(lambda value: f"{value:.3f}", pl.String) for end in ("", "_low", "_high")
     ]
     cell = pl.when(ends[1].is_not_null()).then(pl.format("{} [{}, {}]", *ends)).otherwise(pl.format("{} [-]", ends[0]))
-    return pl.when(pl.col(column).is_not_null()).then(cell)
+    return pl.when(pl.col(f"{column}_words") != "").then(f"{column}_words").otherwise(cell)
 
 
 def _plain(frame: pl.DataFrame, notes: Footnotes) -> str:

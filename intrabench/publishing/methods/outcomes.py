@@ -173,6 +173,12 @@ def statistics(of: Provenance, cites: Bibliography) -> str:
         f"accelerated, with the wider tails of a t interval{wide}); with fewer than {FEW} patients in a data set there "
         f"is none.{claims}"
     )
+    words = [word for column in of.results.columns if column.endswith("_words") for word in of.results[column]]
+    if any(words):
+        text += (
+            f" An infinite {name(of.statistic.metric)}, as of a missed target, makes a mean infinite; then the table "
+            "says in how many sessions it is, with the mean over the others."
+        )
     return text + (f" Averages with fewer than {ENOUGH} patients are marked." if few else "")
 
 

@@ -18,6 +18,7 @@ from intrabench.results.origin import datasets_of
 from intrabench.results.private import Private, without_paths
 from intrabench.statistics.aggregate import fewest_patients, totals
 from intrabench.statistics.evaluation import Evaluation, with_lines
+from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.measures import summary
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.scores import last_round
@@ -75,8 +76,9 @@ class Provenance(Evaluation):
     def results(self) -> pl.DataFrame:
         """By line: what the first prompts and the last state gave on average over data sets, and what it cost.
 
-        `first`, `last` and their intervals ``first_low`` ...; `interactions`, `seconds` and `machine_s` of a session;
-        `patients` and `fewest`. Lines without an average over all data sets have no values.
+        `first`, `last`, their intervals ``first_low`` ... and ``first_words``, what is infinite in it; `interactions`,
+        `seconds` and `machine_s` of a session; `patients` and `fewest`. Lines without an average over all data sets
+        have no values.
         """
         cost = totals(self.scored, ["line"], ("interactions", "seconds_human", "machine_s"))
         cost = cost.select("line", "interactions", "machine_s", seconds="seconds_human")
@@ -88,7 +90,9 @@ class Provenance(Evaluation):
             table = self._average(scored)
             columns = [pl.col("value").alias(name), pl.col("low", "high").name.prefix(f"{name}_")]
             counts = ["patients"] if name == "last" else []
-            found = found.join(table.select("line", *columns, *counts), on="line", how="left")
+            beside = [*map(Infinite.beside, table.iter_rows(named=True))]
+            words = pl.Series(f"{name}_words", [one.words() if one else "" for one in beside], pl.String)
+            found = found.join(table.select("line", *columns, *counts, words), on="line", how="left")
         fewest = fewest_patients(self.scored, ["line"], self.statistic.how).group_by("line").agg(pl.col("fewest").min())
         return found.join(fewest, on="line", how="left").sort("line")
 

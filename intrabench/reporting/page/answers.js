@@ -5,12 +5,14 @@
   const section = document.getElementById("answers");
   const holder = document.getElementById("answer-data");
   if (!holder) return;
-  const data = JSON.parse(holder.textContent), curves = JSON.parse(document.getElementById("curve-data").textContent);
+  // JSON has no infinite numbers.
+  const infinite = (_, value) => (value === "Infinity" || value === "-Infinity" ? Number(value) : value);
+  const data = JSON.parse(holder.textContent, infinite), curves = JSON.parse(document.getElementById("curve-data").textContent);
   const form = section.querySelector("form"), controls = form.elements, slider = controls.stop;
   const figure = section.querySelector(".front figure");
   const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [40, 12, 10, 36, 260];
   const digits = data.unit ? 1 : 3;
-  const shown = (value) => (value === null ? "∞" : fixed(value, digits).replace("-", "−"));
+  const shown = (value) => (value === null ? "–" : Number.isFinite(value) ? fixed(value, digits).replace("-", "−") : value > 0 ? "∞" : "−∞");
   const span = (low, high) => (low === null || high === null ? "" : `${shown(low)}–${shown(high)}`);
   const cost = (value) => (value === null ? "–" : fixed(value, 1));
 
@@ -29,17 +31,17 @@
   }
 
   // All boxes of the page have one scale: of scores from 0 to 1 this, of others that of what is drawn.
-  const ends = Object.values(data.boxes).flatMap(([box, dots]) => [...box, ...dots]).filter((value) => value !== null);
+  const ends = Object.values(data.boxes).flatMap(([box, dots]) => [...box, ...dots]).filter(Number.isFinite);
   const [least, most] = data.bounded || !ends.length ? [0, 1] : [Math.min(...ends), Math.max(...ends)];
   const along = (value) => 4 + (192 * (value - least)) / (most - least || 1);
 
   function box(cell, [[first, low, middle, high, last], dots]) {
     const svg = draw("svg", cell, { class: "box", viewBox: "0 0 200 24", role: "img",
       "aria-label": `median ${shown(middle)}, half from ${shown(low)} to ${shown(high)}` });
-    const at = (value) => along(value ?? most);
+    const at = (value) => along(value === null || value > most ? most : Math.max(value, least));
     draw("path", svg, { d: `M${at(first)},12H${at(last)}` });
     draw("rect", svg, { x: at(low), y: 6, width: Math.max(at(high) - at(low), 1), height: 12 });
-    dots.forEach((value, n) => value !== null && draw("circle", svg, { cx: along(value), cy: 12 + ((n * 7) % 11) - 5, r: 2 }));
+    dots.forEach((value, n) => Number.isFinite(value) && draw("circle", svg, { cx: along(value), cy: 12 + ((n * 7) % 11) - 5, r: 2 }));
     draw("path", svg, { class: "median", d: `M${at(middle)},5V19` });
   }
 
@@ -59,9 +61,9 @@
     const cell = make("td", row, shown(value), { class: `number ${one.rank === 1 ? "best" : alike ? "alike" : ""}` });
     if (one.note) cell.append(" "), make("sup", cell, one.note);
     if (one.rank === 1 || alike) make("span", cell, one.rank === 1 ? " best" : " not told from the best", { class: "unseen" });
-    make("span", cell, span(low, high), { class: "interval" });
-    const behind = make("td", row, one.behind ? shown(one.behind[0]) : "–", { class: "number" });
-    if (one.behind) make("span", behind, span(one.behind[1], one.behind[2]), { class: "interval" });
+    make("span", cell, one.infinite || span(low, high), { class: "interval" });
+    const behind = make("td", row, !one.behind ? "–" : one.behind_infinite && one.behind[0] === null ? "±∞" : shown(one.behind[0]), { class: "number" });
+    if (one.behind) make("span", behind, one.behind_infinite || span(one.behind[1], one.behind[2]), { class: "interval" });
     make("td", row, one.behind ? one.behind[3] : "–", { class: "number" });
     const spent = make("td", row, cost(one.spent), { class: "number" });
     if (one.over) make("span", spent, `${one.over} cost more`, { class: "interval" });

@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from intrabench.files.documents import json_number
 from intrabench.metrics.base import merit
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.page import narrative
 from intrabench.reporting.page.curve_data import finite
+from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.page.narrative import BudgetResults, Sentence, chance
 from intrabench.reporting.page.speed import speed_sentence
 from intrabench.reporting.page.strata import Spot, weak_spots
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.page.viewer import spread
 from intrabench.statistics.budgets import Budget, Standing, front, standings, within
+from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.steps import Steps
 
@@ -130,7 +133,7 @@ def _stop(
         "label": narrative.limit(budget),
         "sentences": [(heading, one) for heading, one in sentences if one],
         "notes": notes,
-        "rows": [_row(one, marks[one.line]) for one in ranked[:ROWS]],
+        "rows": [_row(one, marks[one.line], 1 if results.lead.unit else 3) for one in ranked[:ROWS]],
         "outside": [[line, cost] for cost, line in outside][: max(ROWS - len(ranked), 0)],
         "more": max(len(ranked) + len(outside) - ROWS, 0),
     }
@@ -156,19 +159,30 @@ def _front(results: BudgetResults, against: str, curves: Mapping[str, Any]) -> l
     return [at for at, *_ in sorted(on, key=lambda point: point[1])]
 
 
-def _row(one: Standing, note: str) -> dict[str, Any]:
-    """A row of the table of a budget, as plain data. note: letters of footnotes."""
+def _row(one: Standing, note: str, digits: int) -> dict[str, Any]:
+    """A row of the table of a budget, as plain data. note: letters of footnotes. digits: decimals of words."""
     behind = one.behind
+
+    def words(infinite: Infinite) -> str:
+        return infinite.words(lambda value: digits_of(value, digits)) if infinite else ""
+
     return {
         "line": one.line,
         "note": note,
         "rank": one.rank,
         "state": one.place.state,
-        "value": [finite(number) for number in (one.value, one.low, one.high)],
+        "value": [_number(number) for number in (one.value, one.low, one.high)],
+        "infinite": words(one.infinite),
         "spent": finite(one.place.spent),
         "over": one.place.over,
-        "behind": behind and [*map(finite, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
+        "behind": behind and [*map(_number, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
+        "behind_infinite": words(behind.infinite) if behind else "",
     }
+
+
+def _number(value: float | None) -> float | str | None:
+    """A number with seven digits, as `json_number`."""
+    return None if value is None else json_number(float(f"{value:.7g}"))
 
 
 def _script_data(unit: Mapping[str, Any]) -> dict[str, Any]:
@@ -183,7 +197,7 @@ def _line(results: BudgetResults, line: int) -> dict[str, Any]:
     return whose | {"seen": line in results.names.seen}
 
 
-def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict[str, list[list[float | None]]]:
+def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict[str, list[list[float | str | None]]]:
     """By state: five quantiles of the scores (5, 25, 50, 75 and 95 %), and the scores, if they are few."""
     shown = sessions.filter(pl.col("state").is_in(states), pl.col("line").is_in(compared))
     value = pl.col("value")
@@ -191,7 +205,7 @@ def _boxes(sessions: pl.DataFrame, states: set[int], compared: set[int]) -> dict
     dots = pl.when(pl.len() <= _DOTS).then(value.sort().implode())
     found = shown.group_by("state").agg(*ends, dots.alias("dots")).sort("state")
     return {
-        str(state): [[finite(end) for end in box], [finite(dot) for dot in dots or ()]]
+        str(state): [[_number(end) for end in box], [_number(dot) for dot in dots or ()]]
         for state, *box, dots in found.iter_rows()
     }
 

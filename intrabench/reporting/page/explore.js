@@ -19,7 +19,7 @@
 
   for (const level of data.levels) {
     const names = Object.values(level.keys);
-    level.values = level.values.map((values) => values.map((value) => (value === "inf" ? Infinity : value)));
+    level.values = level.values.map((values) => values.map((value) => (typeof value === "string" ? Number(value) : value)) /* JSON has no infinite numbers */);
     level.count = names[0].length;
     level.text = names[0].map((_, row) => names.map((name) => name[row]).join("\n").toLowerCase());
   }
@@ -93,7 +93,8 @@
     });
   }
 
-  const shown = (value, targets) => (value === null ? "–" : value === Infinity ? "∞" : fixed(value, data.digits)) + (targets ? ` (${targets})` : "");
+  const text = (value) => (value === null ? "–" : Math.abs(value) === Infinity ? (value > 0 ? "∞" : "−∞") : fixed(value, data.digits));
+  const shown = (value, targets) => text(value) + (targets ? ` (${targets})` : "");
 
   function show() {
     const pages = Math.max(1, Math.ceil(rows.length / PAGE)), page = Math.min(Math.max(Number(view.get("page") ?? 1) || 1, 1), pages) - 1;

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 
+from intrabench.files.documents import json_number
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.table import Layout, cells
 from intrabench.statistics.aggregate import Aggregation, aggregate
@@ -54,7 +54,8 @@ def _labels(scored: pl.DataFrame, how: Aggregation) -> pl.DataFrame:
 
 
 def _cases(scored: pl.DataFrame) -> pl.DataFrame:
-    targets = pl.col("target").filter(pl.col("target") != WHOLE_CASE).n_unique().alias("targets")
+    valued = pl.col("value").is_not_null() & (pl.col("target") != WHOLE_CASE)
+    targets = pl.col("target").filter(valued).n_unique().alias("targets")
     return scored.group_by("line", "dataset", "case").agg(pl.col("value").mean(), targets)
 
 
@@ -85,6 +86,5 @@ def _level(table: pl.DataFrame, keys: Sequence[str], lines: Sequence[int]) -> di
 
 
 def _short(values: pl.Series) -> list[float | str | None]:
-    """Values with six digits; JSON has no infinity."""
-    rounded = values.round_sig_figs(6).to_list()
-    return [value if value is None or math.isfinite(value) else "inf" for value in rounded]
+    """Values with six digits, as `json_number`."""
+    return [json_number(value) for value in values.round_sig_figs(6).to_list()]

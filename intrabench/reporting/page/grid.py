@@ -7,12 +7,13 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isnan
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from intrabench.metrics.base import Best, merit
 from intrabench.reporting.formats import texts
+from intrabench.statistics.infinite import NOTHING, Infinite
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,28 @@ def number(value: float | None, digits: int = 0, interval: str = "", mark: str =
     return Cell(digits_of(value, digits), value, interval, mark, note)
 
 
+Mean: TypeAlias = tuple[float | None, Infinite]
+"""A mean or a difference, and what is infinite behind it."""
+
+NO_MEAN: Mean = (None, NOTHING)
+
+
+def mean_of(row: Mapping[str, Any]) -> Mean:
+    """That of a row with `value` and the columns `BESIDE`."""
+    return row["value"], Infinite.beside(row)
+
+
+def mean(
+    of: Mean, digits: int, low: float | None = None, high: float | None = None, mark: str = "", note: str = ""
+) -> Cell:
+    """A cell of a mean or a difference; below it its interval, or what is infinite."""
+    value, infinite = of
+    if not infinite:
+        return number(value, digits, interval_text(low, high, digits), mark, note)
+    shown = "±∞" if value is None or isnan(value) else digits_of(value, digits)  # infinite values of both signs
+    return Cell(shown, value, infinite.words(lambda one: digits_of(one, digits)), mark, note)
+
+
 def digits_of(value: float, digits: int) -> str:
     """A number with so many decimals, thousands set apart by thin spaces at which no line breaks."""
     if math.isinf(value):
@@ -116,7 +139,7 @@ def with_best_marks(
 
     Values are compared within a group, such as the models with one prompter. Those that look the same are all best.
     Those whose interval overlaps that of the best are ``alike``. Of a single value nothing is said, and of values of
-    different targets: those with one of the marks `fewer`.
+    different targets: those with one of the marks `fewer`. Nor is an infinite one the best.
     """
     made = [list(row) for row in rows]
     for column, best in enumerate(reversed(bests), 1):
@@ -134,6 +157,8 @@ def _mark(rows: Sequence[list[Cell]], column: int, best: Best) -> None:
     if len(valued) < 2:
         return
     first = max((row[column] for row in valued), key=lambda cell: float(merit(_value(cell), best)))
+    if math.isinf(_value(first)):  # none is finite
+        return
     for row in valued:
         cell = row[column]
         if cell.text == first.text:

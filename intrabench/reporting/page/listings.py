@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -12,32 +13,36 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
 from intrabench.reporting.comparison import probability
 from intrabench.reporting.footnotes import FEW_MARK, FEW_NOTE
-from intrabench.reporting.page.grid import Cell, Grid, digits_of, interval_text, number, word
+from intrabench.reporting.page.grid import Cell, Grid, digits_of, mean, mean_of, number, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.narrative import chance
 from intrabench.results.causes import Group, with_causes
 from intrabench.results.statuses import UNDONE
 from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.budgets import Gain, gains
+from intrabench.statistics.budgets import Gain, paired_gains
+from intrabench.statistics.infinite import Infinite
+from intrabench.statistics.ranking import sides
 from intrabench.statistics.resample import AVERAGE, FEW, Draws, with_average
-from intrabench.statistics.scores import UNIT
-from intrabench.statistics.significance import ENOUGH, differences
+from intrabench.statistics.significance import ENOUGH, differences, paired_values
 from intrabench.statistics.soundness import check_mixable
 
 PAIRS = 200
 """So many pairs are listed."""
 
 
-def pair_gains(draws: Draws, pairs: pl.DataFrame, best: Best) -> list[Gain]:
-    """`gains` of the first line over the second of each pair; NaN of those of which one lacks a data set."""
+Gains = Sequence[tuple[Gain, Infinite]]
+"""Of pairs of lines, as `paired_gains`."""
+
+
+def pair_gains(draws: Draws, scored: pl.DataFrame, pairs: pl.DataFrame, lead: LeadingScore) -> Gains:
+    """`paired_gains` of the first line over the second of each pair; NaN of those of which one lacks a data set."""
     where = {line: number for number, line in enumerate(draws.lines["line"])}
-    return gains(
-        draws, [(where[one], where[other]) for one, other in pairs.select("line", "line_other").iter_rows()], best
-    )
+    which = [(where[one], where[other]) for one, other in pairs.select("line", "line_other").iter_rows()]
+    return paired_gains(draws, scored, "line", which, lead.best, lead.how)
 
 
 def pair_grid(
-    pairs: pl.DataFrame, apart: Sequence[Gain], lines: pl.DataFrame, seen: Set[int], lead: LeadingScore
+    pairs: pl.DataFrame, apart: Gains, lines: pl.DataFrame, seen: Set[int], lead: LeadingScore
 ) -> tuple[Grid, int]:
     """The differences and tests of pairs of lines, the smallest p first, and the number of pairs left out.
 
@@ -50,9 +55,9 @@ def pair_grid(
 
     listed = [
         [name(pair["line"]), name(pair["line_other"])]
-        + [number(value, lead.digits, interval_text(low, high, lead.digits)), number(pair["patients"])]
+        + [mean((value, infinite), lead.digits, low, high), number(pair["patients"])]
         + [number(pair["rank_biserial"], 2), Cell(chance(pair["p_holm"]), pair["p_holm"])]
-        for pair, (value, low, high) in zip(pairs.iter_rows(named=True), apart, strict=False)
+        for pair, ((value, low, high), infinite) in zip(pairs.iter_rows(named=True), apart, strict=False)
     ]
     heads = ["First line", "Second line", "Difference", "Patients", "Rank-biserial", "p, corrected"]
     return Grid("pairs", heads, listed, headed=2), max(pairs.height - len(apart), 0)
@@ -130,16 +135,15 @@ def claim_section(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore)
 
 def _section(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> dict[str, Any]:
     names = dict(lines.select("line", "name").iter_rows())
-    sign = -1 if lead.best == "low" else 1
     rows: list[list[Cell]] = []
     for group in lines.partition_by("shown", maintain_order=True):
         within = scored.filter(pl.col("line").is_in(group["line"].to_list()))
         means = with_average(aggregate(within, ["line"], lead.how), ["line"], within["dataset"].n_unique())
-        means = means.filter((pl.col("dataset") == AVERAGE) & pl.col("value").is_finite())
+        means = means.filter(pl.col("dataset") == AVERAGE).sort("line")
         if len(means) < 2:
             continue
-        best = means.sort(-sign * pl.col("value"), "line")["line"][0]
-        for one in against(within, best, lead.how, sign).iter_rows(named=True):
+        best = max(means.iter_rows(named=True), key=lambda row: Infinite.beside(row).order(lead.best))["line"]
+        for one in against(within, best, lead.how, lead.best).iter_rows(named=True):
             rows.append([word(names[best]), *_row(one, names, lead)])
     if all(row[-1].value is None for row in rows):
         return {"claims": None, "claims_caption": ""}
@@ -147,24 +151,22 @@ def _section(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> d
     return {"claims": Grid("claims", HEADS, rows), "claims_caption": CAPTION.format(title=lead.title) + marked}
 
 
-def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) -> pl.DataFrame:
-    """`differences` of the best line from each other `line`, averaged over the data sets that both have; `datasets`.
+def against(scored: pl.DataFrame, first: int, how: Aggregation, best: Best = "high") -> pl.DataFrame:
+    """`differences` of the first line from each other `line`, averaged over the data sets that both have; `datasets`.
 
-    sign: -1 if low values are best, so that a difference says by how much the best line is better.
+    A difference says by how much the first is better. `both_infinite` as in `Infinite`.
     The pairs whose claim is most likely false come first.
     """
-    needed = ("line", *UNIT, "patient", "value", "failed", "not_applicable")
-    values = scored.select(needed).filter(pl.col("value").is_finite())
-    first = values.filter(pl.col("line") == best).select(*UNIT, best="value")
-    units = values.filter(pl.col("line") != best).join(first, on=UNIT, nulls_equal=True)
-    units = units.with_columns(value=sign * (pl.col("best") - pl.col("value")))
-    found = []
+    parts = sides(scored, scored.select("line").unique().with_columns(_line="line"))
+    mine, found = parts.pop(first), []
+    units = [paired_values(part, mine, best).with_columns(line=pl.lit(line)) for line, part in parts.items()]
     # An average over data sets compares only over the same ones, and lines have different data sets in common with the
     # best; so those that share the same ones are computed together.
-    units = units.with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))
-    for alike in units.partition_by("_shared"):
+    apart = pl.concat(units).with_columns(_shared=pl.col("dataset").unique().sort().str.join("\n").over("line"))
+    for alike in apart.partition_by("_shared"):
         every = differences(alike.drop("_shared"), ["line"], how).filter(pl.col("dataset") == AVERAGE)
-        found.append(every.with_columns(datasets=pl.lit(alike["dataset"].n_unique())))
+        both = alike.group_by("line").agg(pl.col("both_infinite").sum())
+        found.append(every.with_columns(datasets=pl.lit(alike["dataset"].n_unique())).join(both, on="line"))
     return (
         pl.concat(found).sort("false", "line", descending=[True, False], nulls_last=True) if found else pl.DataFrame()
     )
@@ -172,9 +174,9 @@ def against(scored: pl.DataFrame, best: int, how: Aggregation, sign: int = 1) ->
 
 def _row(one: dict[str, Any], names: dict[int, str], lead: LeadingScore) -> list[Cell]:
     mark = FEW_MARK if one["low"] is not None and one["fewest"] < ENOUGH else ""
-    interval = (
-        "" if one["low"] is None else f"{digits_of(one['low'], lead.digits)} to {digits_of(one['high'], lead.digits)}"
-    )
     false = Cell("–") if one["false"] is None else Cell(probability(one["false"]), one["false"])
-    difference = number(one["value"], lead.digits, interval, note=mark)
+    difference = mean(mean_of(one), lead.digits, note=mark)
+    if one["low"] is not None:
+        ends = " to ".join(digits_of(one[end], lead.digits) for end in ("low", "high"))
+        difference = replace(difference, interval=ends)
     return [word(names[one["line"]]), number(one["datasets"]), number(one["patients"]), difference, false]

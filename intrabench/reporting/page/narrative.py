@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from intrabench.errors import several
-from intrabench.metrics.base import merit
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import Spot
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.statistics.budgets import AtBudgets, Behind, Budget, Standing
+from intrabench.statistics.infinite import NOTHING, Infinite
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.sources import group_of
 
@@ -137,7 +137,9 @@ def best(results: BudgetResults, budget: Budget, ranked: Sequence[Standing]) -> 
         else f", with {_effort(budget, first.place.spent)} on average"
     )
     sentence = [text(_at(budget)), *results.names.of(first.line)]
-    sentence.append(text(f" reaches {_score(results.lead, first.value)} ({within}; {of}){spent}"))
+    sentence.append(
+        text(f" reaches {_score(results.lead, first.value, infinite=first.infinite)} ({within}; {of}){spent}")
+    )
     if len(ranked) == 1:
         return [*sentence, text("; no other line is within this budget."), *_over(results, first)]
     return [*sentence, *_next(results, ranked), *_over(results, first)]
@@ -150,13 +152,7 @@ def _next(results: BudgetResults, ranked: Sequence[Standing]) -> Sentence:
     if ties:
         who = listed([results.names.of(one.line) for one in ties], 2)
         return [text(". Equally good " + ("is " if len(ties) == 1 else "are ")), *who, text(".")]
-    worse, value = _WORSE[results.lead.scale.best], second.behind.value
-    by = f"{digits_of(value, _finer(results.lead))} {worse}" if isfinite(value) else f"infinitely {worse}"
-    sentence = [
-        text(". The next, "),
-        *results.names.of(second.line),
-        text(f", is {by} ({_chance(results.lead, second.behind)}). "),
-    ]
+    sentence = [text(". The next, "), *results.names.of(second.line), text(f"{_by(results.lead, second.behind)}. ")]
     unsure = sum(1 for one in ranked[2:] if one.behind is not None and one.behind.certain is False)
     others = (
         f" Nor can {several(unsure, 'other line')} be told from the best."
@@ -164,6 +160,14 @@ def _next(results: BudgetResults, ranked: Sequence[Standing]) -> Sentence:
         else ""
     )
     return [*sentence, text(_verdict(second.behind) + others)]
+
+
+def _by(lead: LeadingScore, behind: Behind) -> str:
+    """By how much the best line is better than the next."""
+    worse, digits, known = _WORSE[lead.scale.best], _finer(lead), f" ({_chance(lead, behind)})"
+    if behind.infinite:
+        return f", differs: {behind.infinite.words(lambda one: f'{digits_of(one, digits)} {worse}')}{known}"
+    return f", is {digits_of(behind.value, digits)} {worse}{known}"
 
 
 def _chance(lead: LeadingScore, behind: Behind) -> str:
@@ -178,6 +182,9 @@ def _finer(lead: LeadingScore) -> int:
 
 
 def _verdict(behind: Behind) -> str:
+    if behind.infinite and behind.p is not None:
+        tell = "say that this is more than chance" if behind.certain else "do not exclude chance"
+        return f"There is no interval of infinite differences; the signed ranks of patients {tell}."
     if behind.certain is None and behind.p is not None:
         return (
             f"There is no interval, because a data set has fewer than {FEW} patients; the test is of the patients of "
@@ -219,16 +226,18 @@ def of_datasets(results: BudgetResults, budget: Budget, first: Standing) -> Sent
     )
     others: list[Sentence] = []
     for (dataset,), one in table.sort("dataset").group_by("dataset", maintain_order=True):
-        one = one.with_columns(merit=merit(pl.col("value"), results.lead.scale.best).round(12))
-        leading = one.filter(pl.col("merit") == pl.col("merit").max())
+        order = {row["state"]: Infinite.beside(row).order(results.lead.scale.best) for row in one.to_dicts()}
+        leading = one.filter(
+            pl.col("state").is_in([state for state, key in order.items() if key == max(order.values())])
+        )
         if first.place.state in leading["state"]:
             continue
         row = leading.sort("state").row(0, named=True)
-        values = one.filter(state=first.place.state)["value"].to_list()
-        if values and _amount(results.lead, values[0]) == _amount(results.lead, row["value"]):
+        mine = one.filter(state=first.place.state).to_dicts()
+        if mine and _worth(results.lead, mine[0]) == _worth(results.lead, row):
             continue
         within = f", {_span(results.lead, row['low'], row['high'])}" if row["low"] is not None else ""
-        worth = text(f" ({_amount(results.lead, row['value'])}{within})")
+        worth = text(f" ({_worth(results.lead, row)}{within})")
         others.append(
             [text("on "), name(str(dataset)), text(" it is "), *results.names.of(states[row["state"]]), worth]
         )
@@ -252,9 +261,7 @@ def weak(results: BudgetResults, spots: Sequence[Spot]) -> Sentence:
         if len(pair := kinds.get(kind, [])) == 2:
             worst, best = pair
             than = text(f" ({_spot(results, worst)}; best on ")
-            parts.append(
-                [text(before), *_which(worst), than, *_which(best), text(f", {_amount(results.lead, best.value)})")]
-            )
+            parts.append([text(before), *_which(worst), than, *_which(best), text(f", {_value(results, best)})")])
     if not parts:
         return []
     sentence: Sentence = [text("Its mean over targets is worst ")]
@@ -275,7 +282,13 @@ def _which(spot: Spot) -> Sentence:
 
 def _spot(results: BudgetResults, spot: Spot) -> str:
     within = f", {_span(results.lead, spot.low, spot.high)}" if spot.low is not None else ""
-    return f"{_amount(results.lead, spot.value)}{within}, {several(spot.targets, 'target')}"
+    return f"{_value(results, spot)}{within}, {several(spot.targets, 'target')}"
+
+
+def _value(results: BudgetResults, spot: Spot) -> str:
+    if spot.infinite:
+        return spot.infinite.words(lambda one: _amount(results.lead, one))
+    return _amount(results.lead, spot.value)
 
 
 def too_dear(
@@ -337,6 +350,12 @@ def not_compared(results: BudgetResults, compared: Set[int]) -> list[Sentence]:
     return notes
 
 
+def _worth(lead: LeadingScore, row: Mapping[str, Any]) -> str:
+    """A mean with what is infinite, row by row of `intervals`."""
+    infinite = Infinite.beside(row)
+    return infinite.words(lambda one: _amount(lead, one)) if infinite else _amount(lead, row["value"])
+
+
 def _at(budget: Budget) -> str:
     return "Whatever it costs, " if isinf(budget.limit) else f"At {_effort(budget, budget.limit)} "
 
@@ -363,6 +382,8 @@ def _amount(lead: LeadingScore, value: float) -> str:
     return amount(value, digits) if isfinite(value) else "∞"
 
 
-def _score(lead: LeadingScore, value: float, finer: bool = False) -> str:
+def _score(lead: LeadingScore, value: float, finer: bool = False, infinite: Infinite = NOTHING) -> str:
     ending = f"\u00a0{lead.unit}" if lead.unit else ""
+    if infinite:
+        return f"{lead.scale_title} {infinite.words(lambda one: _amount(lead, one) + ending)}"
     return f"{lead.scale_title} {digits_of(value, _finer(lead)) if finer else _amount(lead, value)}{ending}"

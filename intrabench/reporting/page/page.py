@@ -14,7 +14,7 @@ from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
-from intrabench.reporting.footnotes import sentence
+from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.credits import command
@@ -22,7 +22,15 @@ from intrabench.reporting.page.curve_data import curve_data, rounds_of
 from intrabench.reporting.page.explore import explored
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.leading_score import LeadingScore, leading_score
-from intrabench.reporting.page.listings import PAIRS, claim_section, failure_grid, pair_gains, pair_grid, run_grid
+from intrabench.reporting.page.listings import (
+    PAIRS,
+    Gains,
+    claim_section,
+    failure_grid,
+    pair_gains,
+    pair_grid,
+    run_grid,
+)
 from intrabench.reporting.page.narrative import BudgetResults, Names
 from intrabench.reporting.page.protocol_table import capped_numbers, click_grid, protocol_grids
 from intrabench.reporting.page.render import check_html, render
@@ -37,7 +45,7 @@ from intrabench.statistics.evaluation import Evaluation, counted_rows, with_line
 from intrabench.statistics.measures import scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
-from intrabench.statistics.resample import Draws, drawn_intervals, resample
+from intrabench.statistics.resample import AVERAGE, Draws, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
@@ -153,6 +161,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     scored = dice if lead.metric == "dice" else evaluation.scored
     played, draws = steps(rows, scored_by(lead.metric), policy), resample(scored, ["line"], how)
     means = drawn_intervals(scored, ["line"], how, draws)
+    averages = means.filter(pl.col("dataset") == AVERAGE)
     by, leading = scored_by(lead.metric), summary(lead.metric)
     bounded = played if lead.bounded else steps(rows, policy=policy)
     short = cut_short_of(bounded, ["line"], tables.clicks_to_goal(by if lead.bounded else "dice"))
@@ -185,7 +194,9 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "explore": explored(scored, lines, lead),
         "own": grids,
         "curves": curves,
-        "curves_note": sentence(adapted(rows, ["line"]), evaluation.names),
+        "curves_note": " ".join(
+            filter(None, [sentence(adapted(rows, ["line"]), evaluation.names), undrawn(averages, evaluation.names)])
+        ),
         "progress": tables.progress_grid(bounded, lines, how, plain, short),
         "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
         **_ranking(fair, same, same_draws, names.seen, marked.without_fewer(), lead),
@@ -234,7 +245,8 @@ def _ranking(
 
     There is no table if no line has all data sets, and neither table nor tests if protocols have different definitions.
     """
-    lines, ranked, notes, tested, apart = fair.lines, None, [], pl.DataFrame(), []
+    lines, ranked, notes, tested = fair.lines, None, [], pl.DataFrame()
+    apart: Gains = []
     try:
         if not fair.comparable:
             raise IntraBenchError(f"{fair.compared[0]}.")
@@ -244,7 +256,7 @@ def _ranking(
         found, left_out = rankings(scored, draws, within, lead.how, best=lead.best)
         ranked = tables.ranking_grid(found, lines, seen, marks, lead) if found else None
         notes = _about_ranks(found, left_out, lines)
-        apart = pair_gains(draws, tested.head(PAIRS), lead.best)
+        apart = pair_gains(draws, scored, tested.head(PAIRS), lead)
     except IntraBenchError as error:
         notes = [str(error)]
     listed, others = pair_grid(tested, apart, lines, seen, lead)

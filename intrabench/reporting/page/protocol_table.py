@@ -12,7 +12,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
 from intrabench.protocols import Protocol
 from intrabench.reporting.numbers import numbers_heading
-from intrabench.reporting.page.grid import Cell, Grid, number, with_best_marks, word
+from intrabench.reporting.page.grid import NO_MEAN, Cell, Grid, Mean, mean, mean_of, number, with_best_marks, word
 from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
@@ -95,7 +95,9 @@ def _grid(
         about = by_line[line]
         cells = [word(about["label"]), word(about["shown"]), word(dataset)]
         cells += [
-            number(columns[head].get((line, dataset)), digits_of(spec), note=marks[head].get((line, dataset), ""))
+            mean(
+                columns[head].get((line, dataset), NO_MEAN), digits_of(spec), note=marks[head].get((line, dataset), "")
+            )
             for head, spec in numbers
         ]
         made.append([*cells, *spread.get((line, dataset), [Cell("–")] * len(extra))])
@@ -107,13 +109,13 @@ def _grid(
     )
 
 
-def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolicy) -> dict[tuple[int, str], float]:
+def _means(rows: pl.DataFrame, spec: str, how: Aggregation, policy: FailurePolicy) -> dict[tuple[int, str], Mean]:
     try:
         scored = measured(rows, spec, policy=policy)
     except IntraBenchError:  # no session was scored by it
         return {}
-    table = aggregate(scored, ["line"], how).select("line", "dataset", "value")
-    return {(line, dataset): value for line, dataset, value in table.iter_rows() if value is not None}
+    table = aggregate(scored, ["line"], how).filter(pl.col("value").is_not_null())
+    return {(row["line"], row["dataset"]): mean_of(row) for row in table.iter_rows(named=True)}
 
 
 def _grouped(rows: pl.DataFrame) -> list[str]:

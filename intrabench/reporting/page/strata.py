@@ -10,6 +10,7 @@ import polars as pl
 from intrabench.metrics.base import Best, merit
 from intrabench.reporting.page.grid import digits_of
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.infinite import NOTHING, Infinite, pooled
 from intrabench.statistics.resample import as_one_dataset, intervals
 from intrabench.target import WHOLE_CASE
 
@@ -19,7 +20,7 @@ _TARGET = ("dataset", "case", "target")
 
 
 def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFrame:
-    """`line`, `size`, `value` (mean over targets with equal weight) and the text `show` of the size.
+    """`line`, `size`, `value` (mean over targets with equal weight) with `BESIDE`, and the text `show` of the size.
 
     Sizes are thirds of all targets by volume, those of `pictures` (photographs, videos: `pictures_of`) apart from those
     of scans, because a pixel has no volume.
@@ -36,7 +37,7 @@ def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFra
     between = pl.struct(pl.all()).map_elements(_between, pl.String)
     shown = names.with_columns(between=between).sort("picture").group_by("size").agg(pl.col("between").str.join(", "))
     shown = shown.select("size", show=pl.format("{}, {}", "size", "between"))
-    means = sized.filter(pl.col("value").is_not_null()).group_by("line", "size").agg(pl.col("value").mean())
+    means = pooled(sized.filter(pl.col("value").is_not_null()), ["line", "size"])
     order = pl.col("size").replace_strict({name: number for number, name in enumerate(SIZES)})
     return means.join(shown, on="size").sort("line", order)
 
@@ -65,7 +66,7 @@ LABELS = 3
 class Spot:
     """A part of the targets: the mean score, each with equal weight, its interval over patients, and their number.
 
-    kind: label, size, modality or dataset. least, most: of sizes, the volumes in ml.
+    kind: label, size, modality or dataset. infinite: among the values. least, most: of sizes, the volumes in ml.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Spot:
     low: float | None
     high: float | None
     targets: int
+    infinite: Infinite = NOTHING
     least: float | None = None
     most: float | None = None
 
@@ -88,18 +90,18 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
         return {}
     groups = pl.concat([_named(played, kind, one) for kind, one in _kinds(modalities).items()])
     keys = ["state", "kind", "name"]
-    means = (
-        groups.drop_nulls("name")
-        .group_by(keys)
-        .agg(
-            pl.col("value").mean().alias("mean"),
-            pl.struct(_TARGET).n_unique().alias("targets"),
-            pl.col("target_ml").min().alias("least"),
-            pl.col("target_ml").max().alias("most"),
-        )
+    named = groups.drop_nulls("name")
+    sizes = named.group_by(keys).agg(
+        pl.struct(_TARGET).n_unique().alias("targets"),
+        pl.col("target_ml").min().alias("least"),
+        pl.col("target_ml").max().alias("most"),
     )
-    place = merit(pl.col("mean"), best).rank("ordinal").over("state", "kind")
-    ordered = means.sort(*keys).with_columns(place=place, count=pl.len().over("state", "kind"))
+    means = pooled(named, keys).join(sizes, on=keys)
+    worst_first = [merit(pl.col("net"), best), merit(pl.col("others"), best)]
+    ordered = means.sort("state", "kind", *worst_first, "name")
+    ordered = ordered.with_columns(
+        place=pl.int_range(1, pl.len() + 1).over("state", "kind"), count=pl.len().over("state", "kind")
+    )
     ordered = ordered.filter(pl.col("count") > 1)
     last = pl.col("place") == pl.col("count")
     chosen = (
@@ -110,15 +112,16 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
     kept = ordered.filter(chosen)
     if kept.is_empty():
         return {}
-    pooled = as_one_dataset(groups.join(kept.select(keys), on=keys, how="semi"))
-    ends = intervals(pooled, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
+    flat = as_one_dataset(groups.join(kept.select(keys), on=keys, how="semi"))
+    ends = intervals(flat, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     found: dict[int, list[Spot]] = {}
     pictures = any(text.startswith("natural") for text in modalities.values())  # pixels have no volume
     for row in (
         kept.join(ends.select(*keys, "low", "high"), on=keys).sort("state", "kind", "place").iter_rows(named=True)
     ):
         volumes = (row["least"], row["most"]) if row["kind"] == "size" and not pictures else (None, None)
-        spot = Spot(row["kind"], row["name"], row["mean"], row["low"], row["high"], row["targets"], *volumes)
+        beside = Infinite.beside(row)
+        spot = Spot(row["kind"], row["name"], row["value"], row["low"], row["high"], row["targets"], beside, *volumes)
         found.setdefault(row["state"], []).append(spot)
     return found
 

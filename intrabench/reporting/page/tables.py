@@ -11,7 +11,18 @@ import polars as pl
 from intrabench.metrics.base import Best, Metric
 from intrabench.reporting.footnotes import MEAN_OF, Footnotes, Place, footnotes
 from intrabench.reporting.formats import decimals
-from intrabench.reporting.page.grid import Cell, Grid, interval_text, number, with_best_marks, word
+from intrabench.reporting.page.grid import (
+    NO_MEAN,
+    Cell,
+    Grid,
+    Mean,
+    interval_text,
+    mean_of,
+    number,
+    with_best_marks,
+    word,
+)
+from intrabench.reporting.page.grid import mean as mean_cell
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.aggregate import Aggregation, aggregate, totals
@@ -101,10 +112,12 @@ def effort_grid(
         note = notes.get((line, place), "")
         if (line, place) not in found:
             return number(None, note=note)
-        value, low, high = (found[line, place][name] for name in ("value", "low", "high"))
-        within = interval_text(low, high, max(lead.digits - 1, 1))
-        cell = number(value, lead.digits, within, mark="†" if (line, place) in seen else "", note=note)
-        return replace(cell, ends=None if low is None else (low, high))
+        row = found[line, place]
+        cell = mean_cell(mean_of(row), lead.digits, mark="†" if (line, place) in seen else "", note=note)
+        if row["low"] is None or row["infinite"]:
+            return cell
+        within = interval_text(row["low"], row["high"], max(lead.digits - 1, 1))
+        return replace(cell, interval=within, ends=(row["low"], row["high"]))
 
     def cells(line: Mapping[str, Any]) -> list[Cell]:
         efforts = [number(line[name], 2 if name == "machine_s" else 1) for name in EFFORT]
@@ -123,7 +136,7 @@ def metric_grid(scored: Mapping[Metric, pl.DataFrame], lines: pl.DataFrame, how:
         "metrics",
         lines,
         heads,
-        lambda line: [number(means.get(line["line"]), digits) for means, digits in found],
+        lambda line: [mean_cell(means.get(line["line"], NO_MEAN), digits) for means, digits in found],
         notes,
         [metric.best for metric in scored],
     )
@@ -152,8 +165,8 @@ def progress_grid(played: Steps, lines: pl.DataFrame, how: Aggregation, notes: N
         key = line["line"]
         reach = [_percent(shares.get((key, goal))) for goal in goals]
         marks = [notes.get((key, AVERAGE), ""), SHORT if key in cut else ""]
-        click = number(clicks.get(key), 1, note=",".join(filter(None, marks)))
-        return [number(areas.get(key), 3), click, *reach, _percent(harm.get(key))]
+        click = number(clicks.get(key, NO_MEAN)[0], 1, note=",".join(filter(None, marks)))
+        return [number(areas.get(key, NO_MEAN)[0], 3), click, *reach, _percent(harm.get(key))]
 
     heads = [f"Area 0–{_BUDGET}", f"NoC\u00a0{_GOAL}", *(f"Reach\u00a0{goal:g}" for goal in goals), "Harmful"]
     high: list[Best | None] = ["high"] * len(goals)
@@ -167,14 +180,14 @@ _BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: LeadingScore) -> Grid:
     """The score that leads by size of the target. means: `strata`."""
-    found = {(line, size): value for line, size, value in means.select("line", "size", "value").iter_rows()}
+    found = {(row["line"], row["size"]): mean_of(row) for row in means.iter_rows(named=True)}
     shown = dict(means.select("size", "show").iter_rows())
     sizes = [size for size in SIZES if size in shown]
     return _grid(
         "sizes",
         lines,
         [shown[size] for size in sizes],
-        lambda line: [number(found.get((line["line"], size)), lead.digits) for size in sizes],
+        lambda line: [mean_cell(found.get((line["line"], size), NO_MEAN), lead.digits) for size in sizes],
         notes,
         [lead.best] * len(sizes),
     )
@@ -193,7 +206,7 @@ def ranking_grid(
         rank = number(line["rank"])
         return [
             rank,
-            number(line["value"], lead.digits, mark=mark),
+            mean_cell(mean_of(line), lead.digits, mark=mark),
             Cell(within, line["low"], strip=_strip(line, line["last"])),
         ]
 
@@ -237,10 +250,11 @@ def _grid(
     return Grid(id, [*names.values(), *heads], marked, headed=len(names))
 
 
-def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, float]:
-    """The mean over data sets by line; lines that lack a data set are left out."""
+def _averages(scored: pl.DataFrame, how: Aggregation) -> dict[int, Mean]:
+    """The mean over data sets by line, and what is infinite; lines that lack a data set are left out."""
     table = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
-    return dict(table.filter(pl.col("dataset") == AVERAGE).select("line", "value").iter_rows())
+    means = table.filter(pl.col("dataset") == AVERAGE).iter_rows(named=True)
+    return {row["line"]: mean_of(row) for row in means}
 
 
 def _percent(share: float | None) -> Cell:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
+import shutil
 import zlib
 from collections import Counter
 from collections.abc import Callable
@@ -201,3 +203,14 @@ def test_a_study_is_never_overwritten(with_data: Path, study: Study, wording: Sn
     with pytest.raises(IntraBenchError) as caught:
         design(with_data, study.folder, Plan())
     assert caught == wording
+
+
+def test_the_key_keeps_infinite_distances(with_data: Path, tmp_path: Path) -> None:
+    shutil.copytree(with_data, tmp_path / "results")
+    for part in (tmp_path / "results" / "rows").glob("*.parquet"):
+        pl.read_parquet(part).with_columns(hd95_mm=pl.lit(math.inf)).write_parquet(part)
+    design(tmp_path / "results", tmp_path / "study", PLAN)
+    masks = json.loads((tmp_path / "study" / "key.json").read_text(), parse_constant=pytest.fail)["masks"]
+    assert {one["hd95_mm"] for one in masks.values() if one["kind"] == "answer"} == {"Infinity"}
+    key = Study.open(tmp_path / "study").key
+    assert {one["hd95_mm"] for one in key.values() if one["kind"] == "answer"} == {math.inf}

@@ -20,6 +20,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.publishing.exports.eee import Evaluator, export_eee
 from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
+from intrabench.statistics.infinite import Infinite
 from tests.conftest import GOLDEN, Said
 from tests.publishing.exports.conftest import DATA, SCANS
 from tests.results.made import curve, rows
@@ -163,7 +164,7 @@ def test_models_have_names_at_the_hub(wording: SnapshotAssertion) -> None:
     assert not Path("other").exists()
 
 
-def test_failures_count_and_infinite_means_are_left_out(wording: SnapshotAssertion) -> None:
+def test_failures_count_and_infinite_values_are_said() -> None:
     root = stored(
         {"case": "1", "dice": 0.5, "hd95_mm": 2.0}, {"case": "2", "status": "error", "dice": None, "hd95_mm": None}
     )
@@ -178,10 +179,27 @@ def test_failures_count_and_infinite_means_are_left_out(wording: SnapshotAsserti
         (0.5, None),
         (0.0, "error"),
     ]
-    assert notes == wording
+    far = next(one for one in log["evaluation_results"] if one["metric_config"]["metric_id"] == "hd95_mm")
+    assert far["score_details"]["score"] == 2.0
+    assert far["score_details"]["details"]["infinite"] == Infinite(1, 2, 2.0).words()
+    assert far["score_details"]["details"]["failed"] == "1"
+    assert [line["evaluation"]["score"] for line in lines if "hd95" in line["evaluation_name"]] == [2.0]
+    for line in lines:
+        schema("instance_level_eval").validate(line)
+    assert not [note for note in notes if "hd95" in note]
     assert math.isfinite(max(line["evaluation"]["score"] for line in lines))
     assert log["evaluation_results"][0]["source_data"]["source_type"] == "other"  # of an unknown data set
     assert "licence" not in log["evaluation_results"][0]["source_data"]["additional_details"]
+
+
+def test_means_of_infinite_values_only_are_left_out(wording: SnapshotAssertion) -> None:
+    root = stored({"dice": 0.0, "hd95_mm": math.inf, "status": "empty"})
+    _, notes = export_eee(root, Path("new"), Evaluator(), now=NOW)
+    ((log, lines),) = read(Path("new")).values()
+    assert "hd95_mm" not in {one["metric_config"]["metric_id"] for one in log["evaluation_results"]}
+    contents = [json.loads(message["content"]) for line in lines for message in line["messages"]]
+    assert {one["dice"] for one in contents if "dice" in one} == {0.0}
+    assert notes == wording
 
 
 def test_of_mixed_versions_the_newest_count(wording: SnapshotAssertion) -> None:

@@ -14,6 +14,7 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.publishing.exports.hugging_face import Source, export_hugging_face
 from intrabench.results.store import Store
+from intrabench.statistics.infinite import Infinite
 from tests.publishing.exports.conftest import DATA, SCANS
 from tests.publishing.exports.test_eee import stored
 from tests.results.made import curve
@@ -39,6 +40,18 @@ def test_the_hub_reads_what_is_written(results: Path) -> None:
         assert entry.value == pytest.approx(means[prompter], abs=1e-12)
         assert f"over {SCANS} patients" in entry.notes
         assert f"intrabench {intrabench.__version__}" in entry.notes
+
+
+def test_of_infinite_values_the_others_are_averaged_and_that_is_said() -> None:
+    root = stored(
+        *({"case": str(n), "hd95_mm": 2.0 + n, "dice": 0.5} for n in range(8)), {"case": "8", "status": "oom"}
+    )
+    export_hugging_face(root, Path("new"), ["d=lab/b/t"], "hd95")
+    (file,) = Path("new").rglob("*.yaml")
+    (entry,) = yaml.safe_load(file.read_text(encoding="utf-8"))
+    assert entry["value"] == 5.5
+    assert Infinite(1, 9, 5.5).words() in entry["notes"]
+    assert "interval 2" not in entry["notes"]
 
 
 def test_other_data_sets_are_left_out(wording: SnapshotAssertion) -> None:

@@ -100,7 +100,7 @@ def test_infinite_and_missing_values_are_no_numbers() -> None:
     scored = scores(given).with_columns(value=pl.when(pl.col("case") == "a").then(float("inf")).otherwise(None))
     found = explored(scored, lines, leading_score(given["protocol"], Statistic(how=AGGREGATIONS["pooled"])))
     level = json.loads(zlib.decompress(base64.b64decode(found["text"])))["levels"][1]
-    assert level["values"][0] == ["inf", None, None]
+    assert level["values"][0] == ["Infinity", None, None]
 
 
 def test_sizes_of_photographs_are_pixels() -> None:

@@ -8,7 +8,7 @@
   const lines = new Map(data.lines.map((line) => [line.id, line]));
   const rows = [...table.tBodies[0].rows];
 
-  const finite = (value) => (value === null || value === undefined ? null : Number(value)); // "inf" is no number in JSON
+  const finite = (value) => (value === null || value === undefined ? null : Number(value)); // JSON has no infinite numbers
   const merit = (value, best) => (best === "high" ? value : best === "low" ? -value : -Math.abs(value));
   const digits = (value) => (Math.abs(value) === Infinity ? (value > 0 ? "∞" : "−∞") : value.toFixed(3).replace("-", "−"));
   const words = (select) => select.selectedOptions[0]?.textContent ?? "";
@@ -34,18 +34,26 @@
     const kept = (line) => ["model", "prompter", "status"].every((name) => !controls[name].value || line[name] === controls[name].value);
     const scores = new Map(data.lines.map((line) => [line.id, score(line, column)]));
     const ranked = data.lines.filter((line) => kept(line) && line.status === "ranked" && scores.get(line.id)[0] != null);
-    const merits = ranked.map((line) => merit(scores.get(line.id)[0], column.best));
+    // As in statistics.infinite: the fewest infinite values first, then the mean over the others.
+    const order = (line) => {
+      const infinite = controls.budget.value ? undefined : line.infinite[column.id];
+      const others = infinite ? infinite.others : scores.get(line.id)[0];
+      return [merit(infinite ? infinite.net : 0, column.best), others === null ? -Infinity : merit(others, column.best)];
+    };
+    const orders = ranked.map(order);
+    const better = (one, other) => one[0] > other[0] || (one[0] === other[0] && one[1] > other[1]);
     for (const row of rows) {
       const line = lines.get(row.id), [value, low, high] = scores.get(row.id);
+      const beyond = controls.budget.value ? undefined : line.infinite[column.id];
       row.hidden = !kept(line);
-      const rank = ranked.includes(line) ? 1 + merits.filter((other) => other > merit(value, column.best)).length : null;
+      const rank = ranked.includes(line) ? 1 + orders.filter((other) => better(other, order(line))).length : null;
       write(row.cells[0], rank, rank ?? "–");
       const link = document.createElement("a");
       link.href = `#${row.id}`;
       link.textContent = row.cells[0].textContent;
       link.setAttribute("aria-label", rank ? `rank ${rank}, address of this line` : "no rank, address of this line");
       row.cells[0].replaceChildren(link);
-      write(row.cells[1], value ?? null, value == null ? "–" : digits(value), low == null ? "" : `${low.toFixed(2)}–${high.toFixed(2)}`);
+      write(row.cells[1], value ?? null, value == null ? "–" : digits(value), beyond ? beyond.words : low == null ? "" : `${low.toFixed(2)}–${high.toFixed(2)}`);
     }
     const { unit, budget } = controls;
     document.getElementById("score-says").textContent =

@@ -1,0 +1,113 @@
+"""Values that may be infinite, such as the HD95 of a missed target: how many are, and the mean over the others.
+
+A mean over an infinite value is infinite, whatever the others are. So both parts stand beside every mean (`BESIDE`),
+every output says them in the same words (`Infinite.words`), and lines are ordered by both (`Infinite.order`, `places`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from intrabench.mask import Floats
+from intrabench.metrics.base import Best, merit
+
+BESIDE = ("infinite", "of", "others", "net")
+"""Columns beside a mean: how many of its sessions are `infinite`, `of` how many, the mean over the `others`, and the
+share of infinite values, averaged as the values are, where those below 0 count as negative."""
+
+INFINITE = "infinite in "
+"""How the words begin that say so."""
+
+_DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
+
+
+def three(value: float) -> str:
+    """A mean with three decimals."""
+    return f"{value:.3f}"
+
+
+def signed(value: float) -> str:
+    """A difference with three decimals and its sign."""
+    return f"{value:+.3f}"
+
+
+@dataclass(frozen=True)
+class Infinite:
+    """What is infinite among the values behind a mean or a difference.
+
+    count: how many of them are. of: how many there are. others: the mean over the others; None if there are none. net:
+    as in `BESIDE`. both: of paired values, how many are infinite on both sides, so that they have no difference.
+    """
+
+    count: int = 0
+    of: int = 0
+    others: float | None = None
+    net: float = 0.0
+    both: int = 0
+
+    @classmethod
+    def beside(cls, row: Mapping[str, Any]) -> Infinite:
+        """Of a row that has the columns `BESIDE`, and `both_infinite` if it is of differences."""
+        count, of, others, net = (row[name] for name in BESIDE)
+        return cls(count or 0, of or 0, others, net or 0.0, row.get("both_infinite") or 0)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to say."""
+        return bool(self.count)
+
+    def words(self, text: Callable[[float], str] = three) -> str:
+        """``infinite in 4 of 12; 3.210 over the other 8``. text: how a number is written."""
+        both = f", in both lines in {self.both}" if self.both else ""
+        share = f"{INFINITE}{self.count} of {self.of + self.both}{both}"
+        return share if self.others is None else f"{share}; {text(self.others)} over the other {self.of - self.count}"
+
+    def order(self, best: Best) -> tuple[float, float]:
+        """What lines are ordered by, the greatest first: the fewest infinite values, then the mean over the others."""
+        others = -math.inf if self.others is None else merit(self.others, best)
+        return round(merit(self.net, best), _DIGITS) + 0.0, round(others, _DIGITS)
+
+
+NOTHING = Infinite()
+
+
+def with_parts(values: pl.DataFrame) -> pl.DataFrame:
+    """The values with the columns `net` and `others`, whose means are those of `BESIDE`."""
+    value = pl.col("value")
+    infinite = value.is_infinite()
+    return values.with_columns(
+        net=pl.when(infinite).then(value.sign()).otherwise(pl.when(value.is_not_null()).then(0.0)),
+        others=pl.when(~infinite).then(value),
+    )
+
+
+def pooled(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Means of `value` with equal weights, and `BESIDE`; none is null."""
+    counts = pl.col("value").is_infinite().sum().alias("infinite"), pl.len().alias("of")
+    return with_parts(values).group_by(by).agg(pl.col("value", "others", "net").mean(), *counts)
+
+
+def whole(net: pl.Expr, others: pl.Expr) -> pl.Expr:
+    """A mean difference as one number: infinite with the sign of most infinite ones, else that of the others, or 0."""
+    most = net.round(_DIGITS)
+    return pl.when(most != 0).then(most.sign() * math.inf).otherwise(others.fill_null(0.0))
+
+
+def places(net: Floats, others: Floats, best: Best) -> Floats:
+    """(draws, lines) means of `BESIDE` to numbers in the order of `Infinite.order`: minus how many lines are better.
+
+    NaN where `net` is, which is no value; where only `others` is, all values are infinite.
+    """
+    first = np.round(merit(net, best), _DIGITS)
+    second = np.round(merit(others, best), _DIGITS)
+    second = np.where(np.isnan(second), -np.inf, second)
+    better = [
+        ((first > one[:, None]) | ((first == one[:, None]) & (second > other[:, None]))).sum(axis=1)
+        for one, other in zip(first.T, second.T, strict=True)
+    ]
+    return np.where(np.isnan(first), np.nan, -np.stack(better, axis=1).astype(float))
