@@ -73,8 +73,9 @@ class Protocol:
     one target. misses: what a missing answer does: it ends the session, or the round has a failed row, with the scores
     of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
     summary or a metric of the last round, and the first of them leads; `aggregation` says how they are averaged, and
-    `averages` by the name that ``--aggregation`` has for it. fixed_rounds: numbers of fewer rounds mean nothing.
-    effort: tables of costs of the user, None for those that ship.
+    `averages` by the name that ``--aggregation`` has for it. annotations: of several people's annotations of an image,
+    each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer rounds mean
+    nothing. effort: tables of costs of the user, None for those that ship.
     """
 
     id: str
@@ -92,6 +93,7 @@ class Protocol:
     misses: Literal["end", "keep"] = "end"
     numbers: tuple[tuple[str, str], ...] = ()
     averages: str = "protocol"
+    annotations: Literal["each", "worst"] = "each"
     fixed_rounds: bool = False
     effort: Calibration | None = None
 
@@ -194,6 +196,8 @@ PROTOCOLS: dict[str, Protocol] = {
             superpixels_paper.METRICS,
             rounds=0,
             aggregation="worst annotation of an image, then mean over images",
+            averages="case",
+            annotations="worst",
             rows=superpixels_paper.ROWS,
             partition=True,
         ),

@@ -10,10 +10,11 @@ import polars as pl
 from intrabench.protocols import Protocol
 from intrabench.reporting.footnotes import Place
 from intrabench.reporting.table import Layout, check_columns
-from intrabench.statistics.aggregate import AGGREGATIONS, aggregate, totals
+from intrabench.statistics.aggregate import aggregate, totals
 from intrabench.statistics.coverage import unequal
 from intrabench.statistics.measures import described, measured, summary
 from intrabench.statistics.notes import adapted, cut_short
+from intrabench.statistics.statistic import averages
 
 
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:
@@ -68,7 +69,7 @@ def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.Dat
     for head, spec in preset.numbers:
         scored = measured(rows, spec, layout.round, layout.policy)
         found = totals(scored, keys) if found is None else found
-        values = aggregate(scored, keys, AGGREGATIONS[preset.averages]).select(*keys, pl.col("value").alias(head))
+        values = aggregate(scored, keys, averages([preset.id])).select(*keys, pl.col("value").alias(head))
         found = found.join(values, on=keys, how="left", nulls_equal=True)
     assert found is not None
     return found
