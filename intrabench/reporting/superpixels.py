@@ -55,15 +55,15 @@ def summary_table(found: SuperpixelScores, interval: bool = False) -> pl.DataFra
     """
     table, ranked = found.summary(), found.ranked
     average = ranked.table.join(rank_counts(found), on="method").with_columns(dataset=pl.lit(AVERAGE))
-    columns = ["method", "dataset", "rank", "low", "high"]
+    columns = ["method", "dataset", "rank", pl.col("low", "high").name.prefix("rank_")]
     ranks = pl.concat([ranked.each.select(columns), average.select(*columns, "ranks")], how="diagonal")
     table = table.join(ranks, on=["method", "dataset"], how="left")
     ends = ["dataset", "method", "rank", "ranks"]
     if table["dataset"].n_unique() == 2:  # the average of one
-        table, ends = table.filter(pl.col("dataset") != AVERAGE), ends[:-1]
+        table, ends = table.filter(pl.col("dataset") != AVERAGE).cast({"rank": pl.Int64}), ends[:-1]
     table = table.sort(pl.col("dataset") == AVERAGE, "dataset", "rank", "method", nulls_last=True)
     if interval:
-        table = table.with_columns(*map(_with_interval, AVERAGED), _with_interval("rank", ""))
+        table = table.with_columns(map(_with_interval, ("rank", *AVERAGED)))
     return table.select(*ends, *AVERAGED, "numbers", pl.col("cases").alias("images"), "failed")
 
 
@@ -74,7 +74,7 @@ def rank_counts(found: SuperpixelScores) -> pl.DataFrame:
     return counts.group_by("method", maintain_order=True).agg(ranks=words.str.join(", "))
 
 
-def _with_interval(name: str, before: str = "_") -> pl.Expr:
+def _with_interval(name: str) -> pl.Expr:
     value, low, high = (pl.col(column).round(2) for column in (name, f"{name}_low", f"{name}_high"))
     between = pl.format("{} [{}, {}]", value, low, high)
     return pl.coalesce(between, pl.format("{} [-]", value)).alias(name)
@@ -203,7 +203,7 @@ def robustness_figures(found: SuperpixelScores) -> dict[str, Any]:
 
 
 def ranks_figure(found: SuperpixelScores) -> Any:
-    """Average ranks, those in 95 % of the draws of patients, and how often each method had which rank."""
+    """Average ranks, those in 95 % of the draws of images, and how often each method had which rank."""
     ranked = found.ranked
     counts = ranked.each.group_by("method", "rank").len().sort("rank").group_by("method").agg("len", often="rank")
     table = ranked.table.join(counts, on="method", maintain_order="left")

@@ -112,7 +112,7 @@ def test_comparisons_and_figures_are_of_it(say: Callable[..., Said], wording: Sn
     (one,) = json.loads(say("compare", "m", "n", "--json").out)
     assert (one["metric"], one["aggregation"], one["datasets"][0]["difference"]) == (NOC, "pooled", -1)
     (one,) = json.loads(say("compare", "m", "n", "--json", "--metric", "dice").out)
-    assert (one["metric"], one["aggregation"]) == ("dice", "protocol")
+    assert (one["metric"], one["aggregation"]) == ("dice", "pooled")
     pytest.importorskip("matplotlib")
     said = say("figures", "figs", "--format", "svg")
     assert said.code == 0, said.err
@@ -215,7 +215,7 @@ def test_which_number_leads() -> None:
 
     assert found(["rclicks@1", "ritm-noc@1"]) == (NOC, "pooled")
     assert found(["rclicks@1", "davis@1"])[0] == "dice"
-    assert found(["rclicks@1"], "iou") == ("iou", "protocol")
+    assert found(["rclicks@1"], "iou") == ("iou", "pooled")
     assert found(["rclicks@1"], how="case") == (NOC, "case")
     assert found([]) == ("dice", "protocol")
 
