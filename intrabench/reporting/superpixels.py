@@ -55,7 +55,7 @@ def summary_table(found: SuperpixelScores, interval: bool = False) -> pl.DataFra
     """
     table, ranked = found.summary(), found.ranked
     average = ranked.table.join(rank_counts(found), on="method").with_columns(dataset=pl.lit(AVERAGE))
-    columns = ["method", "dataset", "rank", pl.col("low", "high").name.prefix("rank_")]
+    columns = [pl.col("method", "dataset", "rank"), pl.col("low", "high").name.prefix("rank_")]
     ranks = pl.concat([ranked.each.select(columns), average.select(*columns, "ranks")], how="diagonal")
     table = table.join(ranks, on=["method", "dataset"], how="left")
     ends = ["dataset", "method", "rank", "ranks"]

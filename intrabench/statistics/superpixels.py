@@ -14,18 +14,19 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.results.schema import metric_columns
 from intrabench.specs.specs import parse, written
-from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS
+from intrabench.statistics.aggregate import COUNTS
 from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.ranking import AverageRanking, average_ranking
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+from intrabench.statistics.statistic import averages
 from intrabench.superpixels.partitions.averages import ENOUGH, LEAST, MOST, average_loss
 from intrabench.target import ANNOTATION
 
 DIVIDING = [one.id for one in PROTOCOLS.values() if one.partition]
 """Protocols in which models divide images."""
 _CURVE, _IMAGE = ("dataset", "method"), ("dataset", "case", "patient")
-_HOW = AGGREGATIONS["case"]
+_HOW = averages(DIVIDING)
 
 
 def prompted(rows: pl.DataFrame, metric: str = "dice") -> pl.DataFrame:

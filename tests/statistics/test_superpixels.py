@@ -24,7 +24,10 @@ from intrabench.statistics.superpixels import superpixel_scores
 from tests.conftest import Said
 from tests.results import made
 
-PEOPLE = {"p": {"slic": (0.1, 0.5), "felzenszwalb": (0.3, 0.3)}, "q": {"slic": (0.2,), "felzenszwalb": (0.3,)}}
+PEOPLE: dict[str, dict[str, tuple[float, ...]]] = {
+    "p": {"slic": (0.1, 0.5), "felzenszwalb": (0.3, 0.3)},
+    "q": {"slic": (0.2,), "felzenszwalb": (0.3,)},
+}
 """UE by image, method and person: slic is 0.5 and 0.2, felzenszwalb 0.3; of means over people slic were better."""
 UE = {"slic": 0.35, "felzenszwalb": 0.3}
 
