@@ -161,6 +161,7 @@ WORST = [one.id for one in PROTOCOLS.values() if one.annotations == "worst"]
 """Protocols that take the worst annotation of an image."""
 
 _ANNOTATES = pl.col("protocol").is_in(WORST) & (pl.col("target") != WHOLE_CASE)
+_SAME_IMAGE = (*IDENTITY, *VERSIONS.values(), "dataset", "case", "seed")
 
 
 def by_image(rows: pl.DataFrame) -> pl.DataFrame:
@@ -171,6 +172,13 @@ def by_image(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         pl.when(_ANNOTATES).then(pl.lit(text)).otherwise(name).alias(name) for name, text in names.items()
     )
+
+
+def one_per_image(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of one annotation of each image where protocols take the worst; what models did is the same in all."""
+    if not rows.select(_ANNOTATES.any()).item():
+        return rows
+    return rows.filter(~_ANNOTATES | (pl.col("target") == pl.col("target").min().over(_SAME_IMAGE)))
 
 
 def of_targets(rows: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
@@ -184,9 +192,9 @@ def _worst_annotations(scored: pl.DataFrame, best: Best) -> pl.DataFrame:
     several = only(scored, _ANNOTATES)
     if several.is_empty():
         return scored
-    same = [*IDENTITY, *VERSIONS.values(), "dataset", "case", "seed"]
     worst_first = several.sort(merit(pl.col("value"), best), "target", nulls_last=True)
-    worst = worst_first.with_columns(pl.col("failed").any().over(same)).unique(same, keep="first", maintain_order=True)
+    failed = pl.col("failed").any().over(_SAME_IMAGE)
+    worst = worst_first.with_columns(failed).unique(_SAME_IMAGE, keep="first", maintain_order=True)
     return pl.concat([scored.filter(~_ANNOTATES), by_image(worst)])
 
 

@@ -17,6 +17,7 @@ from intrabench.reporting.table import Layout, effort_table
 from intrabench.results.store import Store
 from intrabench.statistics.compare import Settings, compare
 from intrabench.statistics.coverage import on_shared
+from intrabench.statistics.notes import adapted
 from intrabench.statistics.scores import scores
 from intrabench.statistics.statistic import Statistic, averages
 from intrabench.statistics.steps import steps
@@ -139,6 +140,12 @@ def test_a_failure_of_one_annotation_is_the_images() -> None:
     )
     found = scores(rows, "ue_np").filter(pl.col("case") == "p")
     assert found.select("value", "failed", "target").unique().rows() == [(1.0, True, "annotation.0")]
+
+
+def test_notes_count_images() -> None:
+    divided = pl.when(pl.col("case") == "p").then(pl.lit("2 supervoxels instead of 400"))
+    (note,) = adapted(annotated().with_columns(adapted=divided), ["protocol"]).iter_rows(named=True)
+    assert (note["sessions"], note["of"]) == (2, 4)  # of two methods
 
 
 def test_shared_images_keep_the_rows_of_all_people() -> None:
