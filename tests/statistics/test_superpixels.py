@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from intrabench.errors import IntraBenchError
 from intrabench.publishing.board.lines import stated_lines, tables_of
 from intrabench.publishing.board.tables import _table
 from intrabench.reporting.superpixels import beside_published, summary_table
@@ -184,6 +185,23 @@ def test_published_ranks_are_among_the_methods_that_both_have() -> None:
     found = of_methods({"d": {"grid": 1, "slic": 5, "felzenszwalb": 3, "watershed": 4}})
     lines = beside_published(superpixel_scores(found)).select("algorithm", "rank", "rank_paper", "average_rank_of_28")
     assert lines.rows() == [("FH", 1, 3, 19.0), ("W", 2, 2, 12.8), ("SLIC", 3, 1, 6.2)]
+    with pytest.raises(IntraBenchError, match="none of these methods"):
+        beside_published(superpixel_scores(found.filter(pl.col("model") == spec("grid"))))
+
+
+def test_ranks_are_of_the_images_that_all_methods_have() -> None:
+    rows = of_methods({"d": {"slic": 1, "grid": 2}})
+    easy = pl.col("case").is_in(["i0", "i1"]) & (pl.col("model") == spec("grid"))
+    rows = rows.with_columns(ue_np=pl.when(easy).then(0.0).otherwise("ue_np"))  # grid: 0.015 on all, 0.02 on the rest
+    rows = rows.filter(~(pl.col("case").is_in(["i0", "i1"]) & (pl.col("model") == spec("slic"))))
+    hard = rows.with_columns(ue_np=pl.when(pl.col("model") == spec("slic")).then(0.018).otherwise("ue_np"))
+    found = superpixel_scores(hard)
+    table = summary_table(found).sort("method")
+    assert table.select("method", "rank", "images").rows() == [("grid", 2, 8), ("slic", 1, 6)]
+    assert table["AUE"].to_list() == pytest.approx([1.5, 1.8])
+    assert found.notes()[-1].startswith("lines are compared on the 6 of 8")
+    apart = (pl.col("model") == spec("slic")) == pl.col("case").is_in(["i2", "i3", "i4"])
+    assert summary_table(superpixel_scores(hard.filter(apart)))["rank"].null_count() == 2
 
 
 def test_commands_say_the_same(say: Callable[..., Said]) -> None:
