@@ -53,8 +53,9 @@ def numbers_heading(layout: Layout, presets: Sequence[Protocol]) -> str:
     ]
     silent = [one.id for one in presets if any("missing=previous" in spec for _, spec in one.numbers)]
     but = f"; but {', '.join(silent)} leaves out a case without any answer" if silent else ""
-    means = dict.fromkeys(one.aggregation for one in presets)
-    how = [means.popitem()[0]] if len(means) == 1 else [f"{one.id}: {one.aggregation}" for one in presets]
+    means = {one.id: averages([one.id]).description for one in presets}
+    alike = len(set(means.values())) == 1
+    how = [*means.values()][:1] if alike else [f"{id}: {text}" for id, text in means.items()]
     return "\n".join([*lines, *how[:-1], f"{how[-1]}; {layout.policy.describe()}{but}"])
 
 

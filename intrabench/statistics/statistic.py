@@ -101,7 +101,7 @@ def averaged_otherwise(protocols: Iterable[str], how: Aggregation) -> list[str]:
     """A sentence for each protocol that averages otherwise than numbers whose averages nobody chose."""
     presets = [PROTOCOLS[id] for id in sorted(set(protocols)) if id in PROTOCOLS and how.name == "protocol"]
     return [
-        f"{one.id} itself takes the {one.aggregation}, as `--aggregation {one.averages}` does"
+        f"{one.id} itself takes the {averages([one.id]).description}, as `--aggregation {one.averages}` does"
         for one in presets
         if one.averages != how.name
     ]
