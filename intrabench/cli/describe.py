@@ -85,22 +85,26 @@ def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str
 
 def _protocol_facts(preset: Protocol) -> dict[str, Any]:
     """What `_protocol` tells, for programs."""
+    from intrabench.statistics.statistic import averages
+
     facts: dict[str, Any] = {
         "name": preset.id,
         "kind": "protocol",
         "summary": preset.summary,
         "metrics": list(preset.metrics),
     }
-    facts |= {"rounds": preset.rounds, "stop": preset.stop.spec, "aggregation": preset.aggregation}
+    facts |= {"rounds": preset.rounds, "stop": preset.stop.spec, "aggregation": averages([preset.id]).description}
     facts |= {"numbers": dict(preset.numbers), "models": list(preset.models)}
     return facts | {"rows": [{"name": row.name, "prompter": row.prompter, "note": row.note} for row in preset.rows]}
 
 
 def _protocol(preset: Protocol) -> str:
+    from intrabench.statistics.statistic import averages
+
     rounds = f"{ROUNDS}, if a prompter corrects" if preset.rounds is None else preset.rounds
     facts = {"id": preset.id, "summary": preset.summary, "metrics": ", ".join(preset.metrics)}
     facts |= {"rounds of corrections": str(rounds), "stop rule": _stop(preset)}
-    facts |= {"aggregation": preset.aggregation}
+    facts |= {"aggregation": averages([preset.id]).description}
     facts |= {"targets of a case": f"played together, {preset.joint.spec}"} if preset.joint else {}
     facts |= {"missing answers": "a failed row each; the session goes on"} if preset.misses == "keep" else {}
     lines = [f"{key}: {value}" for key, value in facts.items()]

@@ -121,7 +121,8 @@ def superpixels_table(
     elif reference == "paper-k20000":
         frame, heading = beside_many(found), f"beside Table 2 of {PAPER} (BSDS500, tuned parameters)"
     elif reference:
-        frame, heading = beside_published(found), f"beside Table 3 of {PAPER} (five data sets, tuned parameters)"
+        frame = beside_published(found)
+        heading = f"beside Table 3 of {PAPER} (five data sets, tuned parameters); ranks are among these methods"
     else:
         frame, heading = summary_table(found, interval), AVERAGES
     if format == "text":

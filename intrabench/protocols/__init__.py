@@ -72,9 +72,10 @@ class Protocol:
     is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
     one target. misses: what a missing answer does: it ends the session, or the round has a failed row, with the scores
     of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
-    summary or a metric of the last round, and the first of them leads; `aggregation` says how they are averaged, and
-    `averages` by the name that ``--aggregation`` has for it. fixed_rounds: numbers of fewer rounds mean nothing.
-    effort: tables of costs of the user, None for those that ship.
+    summary or a metric of the last round, and the first of them leads. averages: how all numbers are averaged, by the
+    name that ``--aggregation`` has for it. annotations: of several people's annotations of an image,
+    each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer rounds mean
+    nothing. effort: tables of costs of the user, None for those that ship.
     """
 
     id: str
@@ -82,7 +83,6 @@ class Protocol:
     metrics: tuple[str, ...]
     rounds: int | None = None
     stop: Stop = Stop()
-    aggregation: str = "mean over the instances of a class in a case, then over cases, classes, data sets"
     rows: tuple[Row, ...] = ()
     models: tuple[str, ...] = ()
     joint: JointRules | None = None
@@ -92,6 +92,7 @@ class Protocol:
     misses: Literal["end", "keep"] = "end"
     numbers: tuple[tuple[str, str], ...] = ()
     averages: str = "protocol"
+    annotations: Literal["each", "worst"] = "each"
     fixed_rounds: bool = False
     effort: Calibration | None = None
 
@@ -103,11 +104,9 @@ class Protocol:
 
 
 _OVERLAP = ("dice@1", "iou@1")
-_CASES: dict[str, Any] = {"aggregation": "mean over the targets of a case, then over cases", "averages": "case"}
-_CHALLENGE = {**_CASES, "fixed_rounds": True}
+_CHALLENGE: dict[str, Any] = {"averages": "case", "fixed_rounds": True}
 _CVPR25 = {**_CHALLENGE, "rounds": cvpr25_challenge.CLICKS, "joint": cvpr25_challenge.JOINT, "misses": "keep"}
 _AUTOPET = {**_CHALLENGE, "stop": Stop(dice=math.inf), "whole": True}
-_TARGETS: dict[str, Any] = {"aggregation": "mean over all targets", "averages": "pooled"}
 
 ROUNDS = 5
 """Number of corrections of a prompter that refines, as in the IntRaBench paper."""
@@ -132,7 +131,7 @@ PROTOCOLS: dict[str, Protocol] = {
             rounds=rclicks_paper.CLICKS - 1,
             rows=rclicks_paper.ROWS,
             numbers=rclicks_paper.NUMBERS,
-            **_TARGETS,
+            averages="pooled",
         ),
         Protocol(
             Users.name,
@@ -142,7 +141,7 @@ PROTOCOLS: dict[str, Protocol] = {
             rows=Users().rows,
             users=Users(),
             numbers=rclicks_paper.FIRST_CLICK_NUMBERS,
-            **_TARGETS,
+            averages="pooled",
         ),
         Protocol(
             "davis@1",
@@ -193,7 +192,8 @@ PROTOCOLS: dict[str, Protocol] = {
             "The superpixel benchmark: boundary recall, under-segmentation, explained variation and more.",
             superpixels_paper.METRICS,
             rounds=0,
-            aggregation="worst annotation of an image, then mean over images",
+            averages="case",
+            annotations="worst",
             rows=superpixels_paper.ROWS,
             partition=True,
         ),
@@ -204,7 +204,7 @@ PROTOCOLS: dict[str, Protocol] = {
             rounds=rclicks_paper.CLICKS - 1,
             rows=(rclicks_paper.BASE,),
             numbers=rclicks_paper.RITM_NUMBERS,
-            **_TARGETS,
+            averages="pooled",
         ),
     )
 }

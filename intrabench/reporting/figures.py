@@ -252,17 +252,22 @@ _SUBS = ((0.7, range(1, 10)), (1.5, (1, 2, 5)), (2.5, (1, 3)), (inf, (1,)))
 
 
 def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what: str = "rank") -> Any:
-    """Ranks and the ranks in 95 % of the draws of patients, the best on top. ranked: `Ranking.table`, row by row."""
+    """Ranks and the ranks in 95 % of the draws of patients, the best on top.
+
+    ranked: `Ranking.table`, row by row; of averages of ranks also these, `often`, and how often each was had, `len`.
+    """
     from matplotlib.ticker import MaxNLocator
 
     figure, panel = _panel(names, 0.6)
     for place, line in enumerate(ranked):
         if line["low"] is not None:
             panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
+        for rank, times in zip(line.get("often", ()), line.get("len", ()), strict=True):
+            panel.plot(rank, place, "o", color="0.5", markerfacecolor="none", markersize=5 + 2 * times, linewidth=0.6)
         panel.plot(line["rank"], place, "o", color="black")
     listed(panel, names)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    last = max(line["high"] or line["rank"] for line in ranked)
+    last = max(max(line["high"] or line["rank"], *line.get("often", ()), 1) for line in ranked)
     panel.set(xlabel=_folded(f"{what} with 95 % interval", _LISTED // 2), xlim=(0.5, last + 0.5))
     return figure
 

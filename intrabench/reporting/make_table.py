@@ -58,11 +58,11 @@ class Table:
 
 def table_of_run(rows: pl.DataFrame, preset: Protocol) -> Table:
     """The table at the end of a run: of what its protocol reports, if that has names for it."""
-    layout = Layout()
+    layout = Layout(how=averages([preset.id]))
     if preset.numbers:
         frame, heading = numbers_table(rows, layout, [preset]), numbers_heading(layout, [preset])
         return _with_notes(frame, heading, rows, (), numbers_places(rows, layout, [preset]), layout)
-    return _with_notes(effort_table(rows), layout.heading(), rows, (), places(rows), layout)
+    return _with_notes(effort_table(rows, layout), layout.heading(), rows, (), places(rows, layout), layout)
 
 
 def _with_notes(
@@ -147,7 +147,7 @@ def _read(
     rows, left_out = counted_rows(folder, asked.metric, protocol, asked.by)
     presets = [] if metric else with_numbers(protocols_of(protocol) or rows["protocol"].unique().sort().to_list())
     leads = leading(presets) if lead and not metric else asked.metric
-    layout = replace(asked, metric=leads, root=folder, how=averages(presets, asked.how))
+    layout = replace(asked, metric=leads, root=folder, how=averages(rows["protocol"], asked.how))
     left_out += two_spellings(rows["model"].unique().sort())
     left_out += [] if metric or presets else _other_numbers(rows)
     if layout.policy.failed != "all":

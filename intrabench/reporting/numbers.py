@@ -10,10 +10,11 @@ import polars as pl
 from intrabench.protocols import Protocol
 from intrabench.reporting.footnotes import Place
 from intrabench.reporting.table import Layout, check_columns
-from intrabench.statistics.aggregate import AGGREGATIONS, aggregate, totals
+from intrabench.statistics.aggregate import aggregate, totals
 from intrabench.statistics.coverage import unequal
 from intrabench.statistics.measures import described, measured, summary
 from intrabench.statistics.notes import adapted, cut_short, infinite
+from intrabench.statistics.statistic import averages
 
 
 def numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> pl.DataFrame:
@@ -37,7 +38,7 @@ def numbers_places(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protoco
         played = rows.filter(pl.col("protocol") == one.id)
         for head, spec in one.numbers:
             scored = measured(played, spec, layout.round, layout.policy)
-            means = aggregate(scored, keys, AGGREGATIONS[one.averages])
+            means = aggregate(scored, keys, averages([one.id]))
             for noted in (cut_short(played, keys, spec, layout.round), unequal(scored, lines), infinite(means, keys)):
                 found.append(Place(noted, keys, [head]))
     return found
@@ -54,8 +55,9 @@ def numbers_heading(layout: Layout, presets: Sequence[Protocol]) -> str:
     ]
     silent = [one.id for one in presets if any("missing=previous" in spec for _, spec in one.numbers)]
     but = f"; but {', '.join(silent)} leaves out a case without any answer" if silent else ""
-    means = dict.fromkeys(one.aggregation for one in presets)
-    how = [means.popitem()[0]] if len(means) == 1 else [f"{one.id}: {one.aggregation}" for one in presets]
+    means = {one.id: averages([one.id]).description for one in presets}
+    alike = len(set(means.values())) == 1
+    how = [*means.values()][:1] if alike else [f"{id}: {text}" for id, text in means.items()]
     return "\n".join([*lines, *how[:-1], f"{how[-1]}; {layout.policy.describe()}{but}"])
 
 
@@ -70,7 +72,7 @@ def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.Dat
     for head, spec in preset.numbers:
         scored = measured(rows, spec, layout.round, layout.policy)
         found = totals(scored, keys) if found is None else found
-        values = aggregate(scored, keys, AGGREGATIONS[preset.averages]).select(*keys, pl.col("value").alias(head))
+        values = aggregate(scored, keys, averages([preset.id])).select(*keys, pl.col("value").alias(head))
         found = found.join(values, on=keys, how="left", nulls_equal=True)
     assert found is not None
     return found

@@ -223,7 +223,7 @@ def _together(found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
     """The values that are averaged: the scores, or those of the published evaluator instead."""
-    if layout.how is not MATCHED:
+    if layout.how.name != MATCHED.name:
         return scored
     if layout.root is None or layout.metric != "dice":
         raise IntraBenchError("the aggregation matched needs the masks of a results folder, and the metric dice")

@@ -28,7 +28,7 @@ from intrabench.statistics.infinite import whole, with_parts
 from intrabench.statistics.measures import best
 from intrabench.statistics.notes import shares
 from intrabench.statistics.resample import AVERAGE, FEW, as_one_dataset
-from intrabench.statistics.scores import TARGET, UNIT
+from intrabench.statistics.scores import TARGET, UNIT, of_targets
 from intrabench.statistics.significance import (
     differences,
     holm,
@@ -176,7 +176,7 @@ def _adapted(rows: pl.DataFrame, units: pl.DataFrame, settings: Settings) -> str
 
 def _compared(rows: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
     """The rows of the sessions that are compared, as one group."""
-    return rows.join(units.select(UNIT), on=UNIT, how="semi", nulls_equal=True).with_columns(_side=0)
+    return of_targets(rows, units.select(UNIT)).with_columns(_side=0)
 
 
 def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 
 from intrabench.errors import several
 from intrabench.statistics.notes import FEWER
-from intrabench.statistics.scores import TARGET
+from intrabench.statistics.scores import TARGET, of_targets
 
 LEAST = 0.5
 """A line with some targets of a data set must have so many, of those that half of the lines have, to be compared."""
@@ -69,7 +69,7 @@ def on_shared(
     no sentences if nothing is left out, and no rows if no target is shared.
     """
     common, missing = shared(scored, by)
-    kept = rows.join(common.select(TARGET).unique(), on=list(TARGET), how="semi", nulls_equal=True)
+    kept = of_targets(rows, common.select(TARGET).unique())
     kept = kept.join(missing.drop("missing"), on=list(by), how="anti", nulls_equal=True)
     differ = [number for number, name in enumerate(by) if scored[name].n_unique() > 1]
     sentences = _about_shared(scored, common)

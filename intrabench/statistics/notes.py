@@ -9,7 +9,7 @@ import polars as pl
 from intrabench.results.statuses import NO_DATA
 from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.measures import Measure, summary
-from intrabench.statistics.scores import FailurePolicy, played
+from intrabench.statistics.scores import FailurePolicy, one_per_image, played
 from intrabench.statistics.steps import Steps, steps
 from intrabench.target import WHOLE_CASE
 
@@ -51,6 +51,7 @@ def adapted(rows: pl.DataFrame, by: Sequence[str], round: int | None = None, col
     if not rows.select(_SAYS.any() | (pl.col("status") == "not_applicable").any()).item():  # as nearly always
         return pl.DataFrame(schema={**{name: rows.schema[name] for name in by}, **_KINDS})
     rows = played(rows, round, column).filter(pl.col("target") != WHOLE_CASE, pl.col("status") != NO_DATA)
+    rows = one_per_image(rows)
     refused = rows.filter(pl.col("status") == "not_applicable")
     taken = rows.join(refused.select("session").unique(), on="session", how="anti") if len(refused) else rows
     reason = pl.format(INAPPLICABLE + "{}", pl.col("error").fill_null("the model does not take the prompts"))

@@ -13,7 +13,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate
-from intrabench.statistics.bca import percentiles, tail
+from intrabench.statistics.bca import Jackknife, percentiles, tail
 from intrabench.statistics.infinite import BESIDE, places
 from intrabench.statistics.resample import AVERAGE, DRAWS, Draws, difference, resample, with_average
 from intrabench.statistics.scores import UNIT
@@ -92,6 +92,66 @@ def ranked(table: pl.DataFrame, by: Sequence[str], draws: Draws, left_out: pl.Da
     table = table.with_columns(rank=pl.Series(ranks(full)[0], dtype=pl.Int64), low=low, high=high)
     table = table.select(*by, "rank", "low", "high", "value", *COUNTS, *BESIDE).sort("rank", *by)
     return Ranking(table, tau(values, full), left_out)
+
+
+@dataclass(frozen=True)
+class AverageRanking(Ranking):
+    """Lines ranked on each data set, and the averages of these ranks over data sets; the best average first.
+
+    table: as of `Ranking`, but `rank` is the average, of lines with a value on all data sets; there may be none. each:
+    the columns of a line, `dataset`, `value`, and `rank` there among all lines with a value, with its interval.
+    """
+
+    each: pl.DataFrame
+
+
+def average_ranking(
+    scored: pl.DataFrame, by: Sequence[str], how: Aggregation, *, best: Best = "high", draws: int = DRAWS
+) -> AverageRanking:
+    """Rank lines on each data set, and average their ranks, also in every draw of patients; all lines share the draws.
+
+    The scales of data sets do not matter, but the order of two lines may depend on a third. Equal values share the
+    better rank.
+    """
+    found, drawn = aggregate(scored, by, how), resample(scored, by, how, draws)
+    lines, placed, parts = drawn.lines, list[tuple[Floats, Floats]](), list[pl.DataFrame]()
+    for name, values in sorted(drawn.values.items()):
+        here = lines.join(found.filter(dataset=name), on=by, how="left", nulls_equal=True, maintain_order="left")
+        value = here["value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        full, of_draws = (_ranks_of_some(merit(one, best)) for one in (value[None], values))
+        placed.append((full, of_draws))
+        ends = _with_ends(lines, full, of_draws, [drawn.parts[name]])
+        parts.append(ends.with_columns(dataset=pl.lit(name), value=value))
+    if not placed:
+        numbers = dict.fromkeys(("rank", "low", "high", "value"), pl.Float64)
+        table = pl.DataFrame(schema={**lines.schema, **numbers, **dict.fromkeys(COUNTS, pl.UInt32)})
+        each = pl.DataFrame(schema={**lines.schema, "dataset": pl.String, **numbers})
+        return AverageRanking(table, None, lines.with_columns(missing=pl.lit("")), each)
+    full, of_draws = (np.mean(part, axis=0) for part in zip(*placed, strict=True))
+    table = with_average(found, by, len(placed)).filter(pl.col("dataset") == AVERAGE)
+    table = _with_ends(lines, full, of_draws, list(drawn.parts.values())).join(table, on=by, nulls_equal=True)
+    complete = ~np.isnan(full[0])
+    full, of_draws = full[:, complete], of_draws[:, complete]
+    return AverageRanking(
+        table.select(*by, "rank", "low", "high", "value", *COUNTS).sort("rank", *by),
+        tau(-of_draws[~np.isnan(of_draws).any(axis=1)], -full),
+        _left_out(lines.join(scored.select("dataset").unique(), how="cross"), found, by),
+        pl.concat(parts).fill_nan(None).drop_nulls("rank").select(*by, "dataset", "rank", "low", "high", "value"),
+    )
+
+
+def _with_ends(lines: pl.DataFrame, full: Floats, drawn: Floats, parts: Sequence[Jackknife]) -> pl.DataFrame:
+    """The lines with `rank`, (1, lines), and its interval, from (draws, lines) drawn ranks; `parts` as of `Draws`."""
+    from scipy.special import ndtr
+
+    wide = ndtr(tail(parts)[0])
+    low, high = (pl.Series(end, dtype=pl.Float64).fill_nan(None) for end in percentiles(drawn, 1 - wide, wide))
+    return lines.with_columns(pl.Series("rank", full[0]), low.alias("low"), high.alias("high"))
+
+
+def _ranks_of_some(values: Floats) -> Floats:
+    """`ranks` of (draws, lines) values among those that are not NaN; NaN of these."""
+    return np.where(np.isnan(values), np.nan, ranks(np.round(values, _DIGITS)))
 
 
 def rankings(

@@ -12,11 +12,13 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.metrics import lookup
-from intrabench.metrics.base import Best, Metric
-from intrabench.results.current import newest_plays
+from intrabench.metrics.base import Best, Metric, merit
+from intrabench.protocols import PROTOCOLS
+from intrabench.results.current import IDENTITY, VERSIONS, newest_plays
 from intrabench.results.fast_queries import different, only
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
+from intrabench.target import ANNOTATION, WHOLE_CASE
 
 TARGET = ("dataset", "case", "label", "target")
 """Columns that name a target."""
@@ -127,13 +129,17 @@ def states(rows: pl.DataFrame, round: int | None = None, column: str = "dice") -
 def scores(
     rows: pl.DataFrame, name: str = "dice", round: int | None = None, policy: FailurePolicy | None = None
 ) -> pl.DataFrame:
-    """`valued` `states`: one line per session, but none for cases without data, unless these count."""
+    """`valued` `states`: one line per session, but none for cases without data, unless these count.
+
+    Where a protocol takes the worst annotation of an image, there is one line per image (`by_image`), that of the
+    session with the worst value; it `failed` if any did.
+    """
     column = metric(name).column  # an unknown name is reported before missing rows
     policy = policy or FailurePolicy()
     found = only(states(rows, round, column), _counts(policy))
     if column not in found.columns:
         raise IntraBenchError(f"no session was scored by {name}; run again with --metric {name}, which adds it")
-    return valued(found, name, policy)
+    return _worst_annotations(valued(found, name, policy), metric(name).best)
 
 
 def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:
@@ -151,6 +157,47 @@ def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None 
         .otherwise(pl.col(chosen.column).cast(pl.Float64))
     )
     return rows.with_columns(value=value, failed=failed, not_applicable=inapplicable)
+
+
+WORST = [one.id for one in PROTOCOLS.values() if one.annotations == "worst"]
+"""Protocols that take the worst annotation of an image."""
+
+_ANNOTATES = pl.col("protocol").is_in(WORST) & (pl.col("target") != WHOLE_CASE)
+_SAME_IMAGE = (*IDENTITY, *VERSIONS.values(), "dataset", "case", "seed")
+
+
+def by_image(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows, in which all annotations of an image are one target where their protocol takes the worst of them."""
+    if not rows.select(pl.col("protocol").is_in(WORST).any()).item():
+        return rows
+    names = {"label": ANNOTATION, "target": f"{ANNOTATION}.0"}
+    return rows.with_columns(
+        pl.when(_ANNOTATES).then(pl.lit(text)).otherwise(name).alias(name) for name, text in names.items()
+    )
+
+
+def one_per_image(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of one annotation of each image where protocols take the worst; what models did is the same in all."""
+    if not rows.select(_ANNOTATES.any()).item():
+        return rows
+    return rows.filter(~_ANNOTATES | (pl.col("target") == pl.col("target").min().over(_SAME_IMAGE)))
+
+
+def of_targets(rows: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
+    """The rows of these targets, which have the columns of `TARGET` or `UNIT` as `scores` has them."""
+    names = by_image(rows.select("protocol", *targets.columns)).with_row_index("_row")
+    return rows[names.join(targets, on=targets.columns, how="semi", nulls_equal=True)["_row"].sort()]
+
+
+def _worst_annotations(scored: pl.DataFrame, best: Best) -> pl.DataFrame:
+    """One line per image where protocols take the worst annotation, that with the worst value; others as they are."""
+    several = only(scored, _ANNOTATES)
+    if several.is_empty():
+        return scored
+    worst_first = several.sort(merit(pl.col("value"), best), "target", nulls_last=True)
+    failed = pl.col("failed").any().over(_SAME_IMAGE)
+    worst = worst_first.with_columns(failed).unique(_SAME_IMAGE, keep="first", maintain_order=True)
+    return pl.concat([scored.filter(~_ANNOTATES), by_image(worst)])
 
 
 def _counts(policy: FailurePolicy) -> pl.Expr:

@@ -15,6 +15,7 @@ from intrabench.results.runs import LOCK, read_records, unfinished
 from intrabench.results.statuses import NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.scores import MachineTime, last_round, metric, without_data
+from intrabench.statistics.statistic import averages
 
 
 def is_partial(root: Path) -> str:
@@ -108,8 +109,8 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice", how: Aggregation | Non
             )
 
 
-def _meaning(rows: pl.DataFrame, column: str, averages: bool) -> str:
-    """How a protocol defines a column of its rows, in words; averages: and their means."""
+def _meaning(rows: pl.DataFrame, column: str, by_protocol: bool) -> str:
+    """How a protocol defines a column of its rows, in words; by_protocol: and their means."""
     id, stop, joint, effort = rows.select("protocol", "stop", "joint_rules", "effort").row(0)
     by = f" by {effort}" if "seconds=" in (stop or "") else ""
     preset = PROTOCOLS.get(id)
@@ -121,7 +122,7 @@ def _meaning(rows: pl.DataFrame, column: str, averages: bool) -> str:
     return ", ".join(
         (
             *measured,
-            *([preset.aggregation] if averages else []),
+            *([averages([id]).description] if by_protocol else []),
             f"stop {stop}{by}" if stop else "no early stop",
             *([f"joint {joint}"] if joint else []),
         )

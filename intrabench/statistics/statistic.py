@@ -53,9 +53,9 @@ class Statistic:
         return cut_short(rows, by, self.metric, self.round, self.policy)
 
     def of_protocols(self: S, protocols: Iterable[str]) -> S:
-        """The same with a metric: as given, or what leads in these protocols, averaged as they do, if they agree."""
-        presets = [] if self.metric else with_numbers(sorted(set(protocols)))
-        return replace(self, metric=self.metric or leading(presets), how=averages(presets, self.how))
+        """The same with a metric, as given, or what leads in these protocols; averaged as they do, if they agree."""
+        ids = sorted(set(protocols))
+        return replace(self, metric=self.metric or leading(with_numbers(ids)), how=averages(ids, self.how))
 
 
 def statistic_of(metric: str, aggregation_name: str, failed: str, empty: str, round: int | None = None) -> Statistic:
@@ -84,17 +84,24 @@ def leading(presets: Sequence[Protocol]) -> str:
     return first.pop() if len(first) == 1 and all(one.numbers for one in presets) else "dice"
 
 
-def averages(presets: Sequence[Protocol], otherwise: Aggregation) -> Aggregation:
-    """How these protocols average their numbers, if all do it alike; else as given, which may be a choice."""
-    names = {one.averages for one in presets}
-    return AGGREGATIONS[names.pop()] if len(names) == 1 and otherwise.name == "protocol" else otherwise
+def averages(protocols: Iterable[str], chosen: Aggregation = AGGREGATIONS["protocol"]) -> Aggregation:
+    """How means of rows of these protocols are taken: as all of them do, if they do it alike; else as chosen.
+
+    A choice counts for all rows. Its description begins with what becomes of several annotations of an image.
+    """
+    presets = [PROTOCOLS.get(id) for id in sorted(set(protocols))]
+    names = {one.averages if one else "protocol" for one in presets}
+    how = AGGREGATIONS[names.pop()] if len(names) == 1 and chosen.name == "protocol" else chosen
+    if not presets or any(one is None or one.annotations != "worst" for one in presets):
+        return how
+    return replace(how, description=f"worst annotation of an image, then {how.description}")
 
 
 def averaged_otherwise(protocols: Iterable[str], how: Aggregation) -> list[str]:
     """A sentence for each protocol that averages otherwise than numbers whose averages nobody chose."""
     presets = [PROTOCOLS[id] for id in sorted(set(protocols)) if id in PROTOCOLS and how.name == "protocol"]
     return [
-        f"{one.id} itself takes the {one.aggregation}, as `--aggregation {one.averages}` does"
+        f"{one.id} itself takes the {averages([one.id]).description}, as `--aggregation {one.averages}` does"
         for one in presets
         if one.averages != how.name
     ]

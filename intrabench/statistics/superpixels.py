@@ -1,12 +1,10 @@
-"""Superpixels: from rows of divided images to values by number of superpixels, and to AMR, AUE and AUV.
-
-Of several annotations of an image the worst value counts, then the mean over images (Stutz et al. 2018, appendix B).
-"""
+"""Superpixels: from rows of divided images to values by number of superpixels, and to AMR, AUE and AUV."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import polars as pl
 
@@ -16,16 +14,19 @@ from intrabench.protocols import PROTOCOLS
 from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.results.schema import metric_columns
 from intrabench.specs.specs import parse, written
-from intrabench.statistics.aggregate import AGGREGATIONS, COUNTS
-from intrabench.statistics.ranking import Ranking, ranking
+from intrabench.statistics.aggregate import COUNTS
+from intrabench.statistics.coverage import on_shared
+from intrabench.statistics.ranking import AverageRanking, average_ranking
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+from intrabench.statistics.statistic import averages
 from intrabench.superpixels.partitions.averages import ENOUGH, LEAST, MOST, average_loss
+from intrabench.target import ANNOTATION
 
 DIVIDING = [one.id for one in PROTOCOLS.values() if one.partition]
 """Protocols in which models divide images."""
 _CURVE, _IMAGE = ("dataset", "method"), ("dataset", "case", "patient")
-_HOW = AGGREGATIONS["case"]
+_HOW = averages(DIVIDING)
 
 
 def prompted(rows: pl.DataFrame, metric: str = "dice") -> pl.DataFrame:
@@ -116,18 +117,28 @@ class SuperpixelScores:
         asked = self.images.group_by(*_CURVE).agg(pl.col("asked").n_unique().alias("numbers"))
         return table.join(asked, on=["method", "dataset"], how="left").sort("dataset", "AMR", "method")
 
-    def ranked(self) -> Ranking:
-        """Methods ranked by AMR + AUE, as the paper does, with the stability of ranks.
+    @cached_property
+    def ranked(self) -> AverageRanking:
+        """Methods ranked by AMR + AUE on each data set, and the averages of their ranks, as the paper has them.
 
-        Raises:
-            IntraBenchError: no method was run on all data sets.
+        On the images that all methods share, without methods that lack most of them (`on_shared`).
         """
-        each = self.averages().with_columns(both=pl.col("AMR") + pl.col("AUE"))
-        return ranking(_scored(each, "both"), ["method"], _HOW, best="low")
+        return average_ranking(self._shared[0], ["method"], _HOW, best="low")
+
+    @cached_property
+    def _shared(self) -> tuple[pl.DataFrame, list[str]]:
+        """AMR + AUE of the images that can be compared, and sentences on what that leaves out."""
+        scored = _scored(self.averages().with_columns(both=pl.col("AMR") + pl.col("AUE")), "both")
+        names = {(method,): method for method in scored["method"].unique()}
+        return on_shared(scored, scored, ["method"], names)
+
+    def of(self, methods: Collection[str]) -> SuperpixelScores:
+        """Those of some methods."""
+        return replace(self, images=self.images.filter(pl.col("method").is_in(list(methods))))
 
     def notes(self) -> list[str]:
-        """Sentences on curves that say little."""
-        lines = []
+        """Sentences on curves that say little, and on what the ranks leave out."""
+        lines, compared = list[str](), self._shared[1]
         for dataset, method, count in self.curves.group_by(*_CURVE).len().sort(*_CURVE).iter_rows():
             if count < ENOUGH:
                 lines.append(
@@ -135,8 +146,8 @@ class SuperpixelScores:
                     f"{ENOUGH} (superpixels run without --segments)"
                 )
         if len(lines) > 3:
-            return [f"fewer than {ENOUGH} numbers of superpixels for {len(lines)} curves; their averages are rough"]
-        return lines
+            lines = [f"fewer than {ENOUGH} numbers of superpixels for {len(lines)} curves; their averages are rough"]
+        return [*lines, *compared]
 
 
 def superpixel_scores(rows: pl.DataFrame) -> SuperpixelScores:
@@ -149,7 +160,7 @@ def superpixel_scores(rows: pl.DataFrame) -> SuperpixelScores:
     """
     rows = divided(rows)
     metrics = [one for one in measured_metrics(rows) if one.column in metric_columns(rows)]
-    each = [_worst(rows, metric) for metric in metrics]
+    each = [_of_images(rows, metric) for metric in metrics]
     if not any(metric.column == "sp" for metric in metrics):
         raise IntraBenchError(
             "no image could be divided; the run tells why, and `intrabench superpixels run` tries again"
@@ -160,18 +171,18 @@ def superpixel_scores(rows: pl.DataFrame) -> SuperpixelScores:
     return SuperpixelScores(images.sort("dataset", "method", "asked", "case"), metrics)
 
 
-def _worst(rows: pl.DataFrame, metric: Metric) -> pl.DataFrame:
-    """The value of the annotation of each image that is worst by a metric."""
-    scored = scores(rows, metric.column, policy=FailurePolicy())
+def _of_images(rows: pl.DataFrame, metric: Metric) -> pl.DataFrame:
+    """The value of each image by a metric, of its worst annotation."""
+    # A failure made no superpixels, and says nothing of their time.
+    policy = FailurePolicy("drop" if metric.column in ("sp", "cpu_s") else "worst")
+    scored = scores(rows, metric.column, policy=policy)
     specs = {spec: _method_and_number(spec) for spec in scored["model"].unique()}
     scored = scored.with_columns(
         method=pl.col("model").replace_strict({spec: method for spec, (method, _) in specs.items()}),
         asked=pl.col("model").replace_strict({spec: number for spec, (_, number) in specs.items()}),
     )
-    if metric.column in ("sp", "cpu_s"):  # a failure made no superpixels and says nothing of their time
-        scored = scored.with_columns(value=pl.when(pl.col("failed")).then(None).otherwise("value"))
-    worst = pl.col("value").min() if metric.best == "high" else pl.col("value").max()
-    return scored.group_by(*_IMAGE, "method", "asked").agg(worst.alias(metric.column), pl.col("failed").any())
+    seeds = scored.group_by(*_IMAGE, "method", "asked")
+    return seeds.agg(pl.col("value").mean().alias(metric.column), pl.col("failed").any())
 
 
 def _method_and_number(model: str) -> tuple[str, int]:
@@ -186,8 +197,9 @@ def _scored(each: pl.DataFrame, name: str) -> pl.DataFrame:
     """Averages of images as the statistics of sessions take them."""
     return each.select(
         *("dataset", "method", "case", "patient"),
-        pl.lit("").alias("label"),
-        pl.lit("").alias("target"),
+        pl.lit(DIVIDING[0]).alias("protocol"),
+        pl.lit(ANNOTATION).alias("label"),
+        pl.lit(f"{ANNOTATION}.0").alias("target"),
         pl.lit(0).alias("seed"),
         pl.col(name).alias("value"),
         pl.col("failed") > 0,

@@ -17,6 +17,7 @@ import intrabench
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import PROTOCOLS
 from intrabench.protocols.rclicks_paper import BASE
+from intrabench.reporting.page.leading_score import leading_score
 from intrabench.results.store import Store
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.statistic import Statistic, leading
@@ -112,7 +113,7 @@ def test_comparisons_and_figures_are_of_it(say: Callable[..., Said], wording: Sn
     (one,) = json.loads(say("compare", "m", "n", "--json").out)
     assert (one["metric"], one["aggregation"], one["datasets"][0]["difference"]) == (NOC, "pooled", -1)
     (one,) = json.loads(say("compare", "m", "n", "--json", "--metric", "dice").out)
-    assert (one["metric"], one["aggregation"]) == ("dice", "protocol")
+    assert (one["metric"], one["aggregation"]) == ("dice", "pooled")
     pytest.importorskip("matplotlib")
     said = say("figures", "figs", "--format", "svg")
     assert said.code == 0, said.err
@@ -154,6 +155,26 @@ def test_protocols_that_average_otherwise_are_combined_by_averages_of_choice(
     assert apart == {"overlap@1": 0.5, "rclicks@1": pytest.approx((3 * 0.5 + 3 * 0.65) / 6)}  # as before: case by case
     pooled = table(say, "--protocol", "rclicks@1")
     assert float(pooled[0]["IoU"]) == pytest.approx((6 * 0.5 + 3 * 0.8) / 9)
+
+
+def test_a_chosen_metric_is_averaged_as_the_protocol_does_in_all_outputs(say: Callable[..., Said]) -> None:
+    """Six cases, every second with two objects: pooled, the second ones weigh a third, else a quarter."""
+    one = sessions("rclicks@1", BASE.prompter, [0.5])
+    one = one.with_columns(iou=pl.when(pl.col("instance") == 2).then(0.8).otherwise("iou"))
+    other = sessions("rclicks@1", BASE.prompter, [0.4], model="n")
+    store(one, other)
+    pooled = (6 * 0.5 + 3 * 0.8) / 9
+    assert float(table(say, "--metric", "iou")[0]["d"]) == pytest.approx(pooled)
+    assert f"{pooled:.3f}" in say("table", "--metric", "iou", "--interval").out
+    assert [float(line["IoU"]) for line in table(say)] == pytest.approx([pooled, 0.4])
+    (found,) = json.loads(say("compare", "n", "m", "--json", "--metric", "iou").out)
+    assert found["datasets"][0]["difference"] == pytest.approx(pooled - 0.4)
+    assert say("export", "hf", "hub", "--metric", "iou", "--benchmark", "d=a/b/c").code == 0
+    assert f"value: {pooled:g}" in next(Path("hub/m/.eval_results").iterdir()).read_text()
+    assert intrabench.methods(metric="iou").table["final"][0].startswith(f"{pooled:.3f} ")
+    assert leading_score(["rclicks@1"], Statistic("iou")).how.name == "pooled"
+    case = float(table(say, "--metric", "iou", "--aggregation", "case")[0]["d"])
+    assert case == pytest.approx((3 * 0.5 + 3 * 0.65) / 6)
 
 
 @pytest.mark.usefixtures("clicked")
@@ -215,7 +236,7 @@ def test_which_number_leads() -> None:
 
     assert found(["rclicks@1", "ritm-noc@1"]) == (NOC, "pooled")
     assert found(["rclicks@1", "davis@1"])[0] == "dice"
-    assert found(["rclicks@1"], "iou") == ("iou", "protocol")
+    assert found(["rclicks@1"], "iou") == ("iou", "pooled")
     assert found(["rclicks@1"], how="case") == (NOC, "case")
     assert found([]) == ("dice", "protocol")
 

@@ -11,7 +11,8 @@ from intrabench.statistics.coverage import coverage, on_shared, partial_lines, s
 def scored(**lines: dict[str, list[float | None]]) -> pl.DataFrame:
     """Values of lines by data set, a target each; None: no value."""
     rows = [
-        {"line": line, "dataset": name, "case": f"c{at}", "label": "l", "target": f"l.{at}", "seed": 0, "value": value}
+        {"line": line, "protocol": "basic@1", "dataset": name, "case": f"c{at}", "label": "l", "target": f"l.{at}"}
+        | {"seed": 0, "value": value}
         for line, sets in lines.items()
         for name, values in sets.items()
         for at, value in enumerate(values)

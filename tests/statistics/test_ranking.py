@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.ranking import pairs, ranking, ranks, tau
+from intrabench.statistics.ranking import average_ranking, pairs, ranking, ranks, tau
 from intrabench.statistics.resample import resample
 from intrabench.statistics.scores import scores
 from intrabench.statistics.significance import holm
@@ -49,6 +49,42 @@ def test_clear_differences_are_ranked_for_sure(wording: SnapshotAssertion) -> No
     assert found.table.select("model", "rank", "low", "high").rows() == [("b", 1, 1, 1), ("c", 2, 2, 2), ("a", 3, 3, 3)]
     assert found.tau == 1
     assert found.describe() == wording
+
+
+def test_ranks_of_data_sets_are_averaged_with_their_draws() -> None:
+    sure = simulated({"a": 0.0, "b": 0.2, "c": 0.1}, noise=0.001)
+    moved = pl.when(pl.col("model") == "b", pl.col("dataset") == "e").then(pl.col("value") - 0.3)
+    found = average_ranking(sure.with_columns(value=moved.otherwise("value")), BY, CASE)
+    assert found.table.select("model", "rank", "low", "high").rows() == [
+        ("c", 1.5, 1.5, 1.5),
+        ("b", 2.0, 2.0, 2.0),
+        ("a", 2.5, 2.5, 2.5),
+    ]
+    each = dict(zip(found.each.select("model", "dataset").rows(), found.each["rank"], strict=True))
+    assert each == {("a", "d"): 3, ("a", "e"): 2, ("b", "d"): 1, ("b", "e"): 3, ("c", "d"): 2, ("c", "e"): 1}
+    assert found.tau == 1
+
+    close = average_ranking(simulated({"a": 0.0, "b": 0.001, "c": 0.2}), BY, CASE)
+    assert close.table.row(0)[:4] == ("c", 1, 1, 1)
+    assert all(2 <= low < high <= 3 for low, high in close.table.select("low", "high").rows()[1:])
+
+
+def test_average_ranks_agree_with_scipy_and_share_the_better_rank() -> None:
+    values = np.random.default_rng(3).integers(0, 4, (5, 6)).astype(float)  # (lines, data sets), with ties
+    scored = pl.DataFrame(
+        [
+            {"model": f"m{line}", "dataset": f"d{at}", "case": "c", "patient": "c", "label": "", "target": "t"}
+            | {"seed": 0, "value": value, "failed": False, "not_applicable": False}
+            for (line, at), value in np.ndenumerate(values)
+        ]
+    )
+    found = average_ranking(scored, BY, CASE, best="low")
+    expected = rankdata(values, method="min", axis=0).mean(axis=1)
+    assert found.table.sort("model")["rank"].to_list() == pytest.approx(expected.tolist())
+    assert found.table["low"].is_null().all()  # of one patient
+    assert found.tau is None
+    nothing = average_ranking(scored.clear(), BY, CASE)
+    assert (nothing.table.height, nothing.each.height, nothing.describe()) == (0, 0, [])
 
 
 def test_small_differences_are_not() -> None:

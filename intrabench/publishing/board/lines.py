@@ -24,9 +24,10 @@ from intrabench.publishing.board.digests import ANSWERED
 from intrabench.results.current import MODEL, PROTOCOL
 from intrabench.results.fast_queries import only
 from intrabench.results.weights import how
-from intrabench.statistics.aggregate import AGGREGATIONS, USUAL, Aggregation, aggregate
+from intrabench.statistics.aggregate import USUAL, Aggregation, aggregate
 from intrabench.statistics.measures import best, measured
 from intrabench.statistics.scores import last_round
+from intrabench.statistics.statistic import averages
 from intrabench.target import WHOLE_CASE
 
 TABLE = ("contract", *PROTOCOL, "dataset", "dataset_version")
@@ -59,8 +60,9 @@ def columns_of(rows: pl.DataFrame) -> list[Column]:
     Those of the protocol come first, in its order: the first ranks, and no submission may choose it for others.
     """
     preset = PROTOCOLS[rows["protocol"][0]]
+    means = averages([preset.id])
     if preset.numbers:
-        return [Column(f"{head} ({preset.id})", spec, AGGREGATIONS[preset.averages]) for head, spec in preset.numbers]
+        return [Column(f"{head} ({preset.id})", spec, means) for head, spec in preset.numbers]
     found, all_ids = [], {id for ids in _metrics(rows).unique() for id in ids.split()}
     usual = [id for id in preset.metrics if id in all_ids]
     for id in [*usual, *sorted(all_ids.difference(usual))]:
@@ -69,7 +71,7 @@ def columns_of(rows: pl.DataFrame) -> list[Column]:
             continue
         with suppress(IntraBenchError):  # a metric of somebody's own has no definition here
             best(name)
-            found.append(Column(id, name, AGGREGATIONS["protocol"]))
+            found.append(Column(id, name, means))
     return found
 
 

@@ -27,6 +27,7 @@ from intrabench.statistics.curves import curve
 from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.measures import best, measured, scored_by, summary
 from intrabench.statistics.resample import AVERAGE, intervals
+from intrabench.statistics.scores import by_image
 from intrabench.statistics.steps import Steps, steps
 from intrabench.target import WHOLE_CASE
 
@@ -144,7 +145,7 @@ def _table(rows: pl.DataFrame) -> Table:
         protocol,
         columns,
         [_line(one) for one in lines.iter_rows(named=True)],
-        rows.filter(_PLAYED).select(pl.struct("case", "target").n_unique()).item(),
+        by_image(rows).filter(_PLAYED).select(pl.struct("case", "target").n_unique()).item(),
     )
     drawn = scored_by(columns[0].spec) if columns else ""
     for column in columns:

@@ -12,22 +12,20 @@ import polars as pl
 from intrabench.errors import IntraBenchError, several
 from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric
-from intrabench.protocols import PROTOCOLS
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.infinite import NOTHING, Infinite
 from intrabench.statistics.measures import measured, summary
 from intrabench.statistics.resample import DRAWS, intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics
-from intrabench.statistics.statistic import leading, with_numbers
+from intrabench.statistics.statistic import averages, leading, with_numbers
 from intrabench.statistics.superpixels import prompted
 
 LINE = (*(name for name in IDENTITY if name != "prompter"), "dataset")
 """What an evaluation is of: one model under one protocol on one data set, with one precision."""
 
 POLICY = FailurePolicy()
-_AVERAGES = {one.id: one.averages for one in PROTOCOLS.values()}
 EFFORT = ("interactions", "dof", "seconds_human")
 STATES = {"initial": 0, "final": None}
 """After the first prompts, and at the end of a session."""
@@ -148,11 +146,10 @@ _Found = tuple[tuple[Any, ...], str, Result | None]
 def _results(rows: pl.DataFrame, spec: str, state: str, round: int | None) -> list[_Found]:
     """The results of each line, averaged as its protocol does."""
     scored = measured(rows, spec, round, POLICY)
-    names = scored["protocol"].replace_strict(_AVERAGES, default="protocol", return_dtype=pl.String)
     return [
         one
-        for name in names.unique().sort()
-        for one in _averaged(scored.filter(names == name), spec, state, AGGREGATIONS[name])
+        for (id,), part in sorted(scored.partition_by("protocol", as_dict=True).items())
+        for one in _averaged(part, spec, state, averages([id]))
     ]
 
 

@@ -10,7 +10,7 @@ from intrabench.metrics.base import Best
 from intrabench.reporting.formats import decimals
 from intrabench.statistics.measures import best, described, scored_by, summary
 from intrabench.statistics.scores import Scale, metric
-from intrabench.statistics.statistic import Statistic, averages, with_numbers
+from intrabench.statistics.statistic import Statistic, with_numbers
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,17 @@ class LeadingScore(Statistic):
 
 
 def leading_score(protocols: Iterable[str], asked: Statistic) -> LeadingScore:
-    """The score that is asked for, or what the protocol of rows reports first, averaged as it does; of several Dice.
+    """The score that is asked for, or what leads in the protocols of rows (`leading`), averaged as they do.
 
     Raises:
         IntraBenchError: there is no such metric.
     """
     ids = sorted(set(protocols))
-    presets = with_numbers(ids) if len(ids) == 1 else []
-    numbers = [pair for one in presets for pair in one.numbers if asked.metric in ("", pair[1])]
-    title, spec = numbers[0] if numbers else ("", asked.metric or "dice")
-    head = title or (spec if summary(spec) else metric(spec).head)
-    return LeadingScore(spec, asked.round, averages(presets, asked.how), asked.policy, head)
+    found, presets = asked.of_protocols(ids), with_numbers(ids)
+    called = [head for one in presets for head, spec in one.numbers if spec == found.metric]
+    spec = found.metric
+    head = called[0] if called else spec if summary(spec) else metric(spec).head
+    return LeadingScore(spec, found.round, found.how, found.policy, head)
 
 
 def digits_of(spec: str) -> int:

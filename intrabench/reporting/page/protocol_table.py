@@ -16,12 +16,12 @@ from intrabench.reporting.page.grid import NO_MEAN, Cell, Grid, Mean, mean, mean
 from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
 from intrabench.reporting.table import Layout
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
+from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.click_robustness import LINE, group_table
 from intrabench.statistics.measures import Measure, best, described, measured, summary
 from intrabench.statistics.scores import FailurePolicy
 from intrabench.statistics.sources import group_of
-from intrabench.statistics.statistic import with_numbers
+from intrabench.statistics.statistic import averages, with_numbers
 from intrabench.statistics.steps import Steps, steps
 
 _CLICKS, _AREA = "noc:threshold=0.9,metric=iou", "rclicks_auc"
@@ -82,7 +82,7 @@ def _grid(
     policy: FailurePolicy,
     notes: Mapping[Measure | None, Notes],
 ) -> Grid:
-    numbers, how = preset.numbers, AGGREGATIONS[preset.averages]
+    numbers, how = preset.numbers, averages([preset.id])
     plain = rows.filter(~pl.col("prompter").is_in(_grouped(rows)))
     columns = {head: _means(plain, spec, how, policy) for head, spec in numbers}
     marks = {head: notes.get(summary(spec), notes[None]) for head, spec in numbers}
