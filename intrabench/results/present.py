@@ -1,0 +1,107 @@
+"""Which rows are of scans and targets that are still there: folders change, and results stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import polars as pl
+
+from intrabench.datasets.cases import store
+from intrabench.datasets.folder.folder import Folder
+from intrabench.datasets.perturb.perturbed import parted, with_changes
+from intrabench.errors import IntraBenchError, several
+from intrabench.results.origin import folders_of
+from intrabench.target import WHOLE_CASE, annotation_info, by_person
+
+_NAMED = 3
+"""How many cases or targets a sentence names."""
+
+_TARGET = ("dataset", "case", "target")
+
+
+def present(results: Path, rows: pl.DataFrame, line: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of a results folder without those of what its data sets no longer have, and sentences about these.
+
+    That is cases that are not in their folder any more, and targets that are not in a case any more which was played
+    again since. A folder changes nothing if it is not here, if nobody gave it to a command on this machine, if it
+    cannot be read, or if it has none of the cases, for then it is another one. Data sets that are no folders have
+    versions instead.
+
+    line: the columns of a line and a seed.
+    """
+    folders = folders_of(results, rows["run_id"].unique().drop_nulls())
+    if not any(folders.values()):
+        return rows, []
+    newest = rows.group_by("dataset", "case").agg(pl.col("run_id").sort_by("written_at").last())
+    where = {(dataset, case): _called(folders.get(run, ()), dataset) for dataset, case, run in newest.iter_rows()}
+    listed = {folder: frozenset(folder.cases()) for possible in where.values() for folder in possible}
+    there, gone = dict[tuple[str, str], Folder](), list[tuple[str, ...]]()
+    for (dataset, case), possible in where.items():
+        holding = [folder for folder in possible if case in listed[folder]]
+        if holding:
+            there[dataset, case] = holding[0]
+        elif possible:
+            gone.append((dataset, case))
+    names = {parted(dataset)[0] for dataset, _ in there}
+    rows, notes = _without(rows, [each for each in gone if parted(each[0])[0] in names])
+    old = [
+        (*each, target)
+        for each, targets in _outlived(rows, line).items()
+        if each in there
+        for target in _missing(there[each], *each, targets)
+    ]
+    rows, more = _without(rows, old)
+    return rows, [*notes, *more]
+
+
+def _called(folders: Iterable[Folder], dataset: str) -> list[Folder]:
+    """Those that rows call so, with whatever changes."""
+    return [folder for folder in folders if folder.short_spec == parted(dataset)[0]]
+
+
+def _outlived(rows: pl.DataFrame, line: Sequence[str]) -> dict[tuple[str, str], list[str]]:
+    """All targets of each case of which a later run has played some on a line, and others not.
+
+    Those others are perhaps no longer there. Other cases need not be opened to know.
+    """
+    rows = rows.filter(pl.col("target") != WHOLE_CASE)
+    few = rows.select(*_TARGET, "run_id", "written_at", line=rows.select(*line, "dataset", "case").hash_rows())
+    newest = pl.col("run_id").sort_by("written_at").last()
+    played = few.group_by("line", *_TARGET).agg(newest, pl.col("written_at").max())
+    later = played.filter(pl.col("run_id") != newest.over("line")).select("dataset", "case").unique()
+    found = played.join(later, on=["dataset", "case"], how="semi").group_by("dataset", "case")
+    return {(dataset, case): targets for dataset, case, targets in found.agg(pl.col("target").unique()).iter_rows()}
+
+
+def _missing(folder: Folder, dataset: str, case: str, targets: Iterable[str]) -> list[str]:
+    """Those of `targets` that a case has no longer; none if nobody has converted its files since they changed."""
+    with suppress(IntraBenchError):
+        index = store.index(with_changes(folder, parted(dataset)[1]), case)
+        if index is not None:
+            annotations = (annotation_info(infos) for infos in by_person(index.targets))
+            return sorted(set(targets) - {info.id for info in (*index.targets, *annotations)})
+    return []
+
+
+def _without(rows: pl.DataFrame, what: Sequence[tuple[str, ...]]) -> tuple[pl.DataFrame, list[str]]:
+    """The rows without those of cases or targets, `_TARGET`, and a sentence for each data set."""
+    if not what:
+        return rows, []
+    keys = list(_TARGET[: len(what[0])])
+    lost = pl.DataFrame(sorted(what), schema=dict.fromkeys(keys, pl.String), orient="row")
+    left = rows.join(lost, on=keys, how="semi")
+    notes = []
+    for dataset, count in left.group_by("dataset").agg(pl.col("session").n_unique()).sort("dataset").iter_rows():
+        named = [
+            case if not target else f"{target[0]} of case {case}" for name, case, *target in what if name == dataset
+        ]
+        thing = keys[-1] if len(named) == 1 else f"{keys[-1]}s"
+        more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+        are = "is" if count == 1 else "are"
+        notes.append(
+            f"{several(count, 'session')} of {dataset} {are} left out: its folder no longer has {thing} "
+            f"{', '.join(named[:_NAMED])}{more}"
+        )
+    return rows.join(lost, on=keys, how="anti", maintain_order="left"), notes
