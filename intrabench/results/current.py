@@ -23,8 +23,7 @@ PROTOCOL, MODEL = ("protocol", "stop", "joint_rules", "effort"), ("model", "weig
 IDENTITY = (*PROTOCOL, "prompter", *MODEL, "dtype", "strict")
 """Columns that tell lines of a table apart; only the newest versions of a line count (`current`)."""
 
-_LINE = (*IDENTITY, *VERSIONS.values(), "seed")
-_SAME = (*_LINE, "dataset", "case", "target")
+_SAME = (*IDENTITY, *VERSIONS.values(), "dataset", "case", "target", "seed")
 """Columns that sessions share which differ only in what was played: in the image, the target or the metrics."""
 
 
@@ -37,7 +36,7 @@ def current(rows: pl.DataFrame, by: Sequence[str] = (), *, root: Path | None = N
     a score of an older version of a metric keeps its other scores. The column `weights` says of all rows what weights
     they have.
     """
-    rows, notes = present(root, rows, _LINE) if root else (rows, [])
+    rows, notes = present(root, rows) if root else (rows, [])
     kept, unmeasured = _newest_metrics(rows.with_columns(HOW))
     notes += unmeasured
     for name, version in VERSIONS.items():

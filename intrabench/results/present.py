@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,15 +21,13 @@ _NAMED = 3
 _TARGET = ("dataset", "case", "target")
 
 
-def present(results: Path, rows: pl.DataFrame, line: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def present(results: Path, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """The rows of a results folder without those of what its data sets no longer have, and sentences about these.
 
-    That is cases that are not in their folder any more, and targets that are not in a case any more which was played
+    That is cases that are not in their folder any more, and targets that are not in a case any more which was converted
     again since. A folder changes nothing if it is not here, if nobody gave it to a command on this machine, if it
     cannot be read, or if it has none of the cases, for then it is another one. Data sets that are no folders have
     versions instead.
-
-    line: the columns of a line and a seed.
     """
     folders = folders_of(results, rows["run_id"].unique().drop_nulls())
     if not any(folders.values()):
@@ -48,8 +46,7 @@ def present(results: Path, rows: pl.DataFrame, line: Sequence[str]) -> tuple[pl.
     rows, notes = _without(rows, [each for each in gone if parted(each[0])[0] in names])
     old = [
         (*each, target)
-        for each, targets in _outlived(rows, line).items()
-        if each in there
+        for each, targets in _outlived(rows, there).items()
         for target in _missing(there[each], *each, targets)
     ]
     rows, more = _without(rows, old)
@@ -61,18 +58,18 @@ def _called(folders: Iterable[Folder], dataset: str) -> list[Folder]:
     return [folder for folder in folders if folder.short_spec == parted(dataset)[0]]
 
 
-def _outlived(rows: pl.DataFrame, line: Sequence[str]) -> dict[tuple[str, str], list[str]]:
-    """All targets of each case of which a later run has played some on a line, and others not.
+def _outlived(rows: pl.DataFrame, there: Mapping[tuple[str, str], Folder]) -> dict[tuple[str, str], list[str]]:
+    """The targets of each case that was converted again after one of them was played last.
 
-    Those others are perhaps no longer there. Other cases need not be opened to know.
+    So its labels may have changed. Other cases need not be opened to know that they have not.
     """
-    rows = rows.filter(pl.col("target") != WHOLE_CASE)
-    few = rows.select(*_TARGET, "run_id", "written_at", line=rows.select(*line, "dataset", "case").hash_rows())
-    newest = pl.col("run_id").sort_by("written_at").last()
-    played = few.group_by("line", *_TARGET).agg(newest, pl.col("written_at").max())
-    later = played.filter(pl.col("run_id") != newest.over("line")).select("dataset", "case").unique()
-    found = played.join(later, on=["dataset", "case"], how="semi").group_by("dataset", "case")
-    return {(dataset, case): targets for dataset, case, targets in found.agg(pl.col("target").unique()).iter_rows()}
+    played = rows.filter(pl.col("target") != WHOLE_CASE).group_by(_TARGET).agg(pl.col("written_at").max())
+    cases = played.group_by("dataset", "case").agg(pl.col("written_at").min(), "target")
+    return {
+        (dataset, case): targets
+        for dataset, case, first, targets in cases.iter_rows()
+        if (folder := there.get((dataset, case))) and store.converted_ns(folder, case) > first
+    }
 
 
 def _missing(folder: Folder, dataset: str, case: str, targets: Iterable[str]) -> list[str]:
@@ -90,12 +87,14 @@ def _without(rows: pl.DataFrame, what: Sequence[tuple[str, ...]]) -> tuple[pl.Da
     if not what:
         return rows, []
     keys = list(_TARGET[: len(what[0])])
-    lost = pl.DataFrame(sorted(what), schema=dict.fromkeys(keys, pl.String), orient="row")
+    lost = pl.DataFrame(what, schema=dict.fromkeys(keys, pl.String), orient="row")
     left = rows.join(lost, on=keys, how="semi")
     notes = []
     for dataset, count in left.group_by("dataset").agg(pl.col("session").n_unique()).sort("dataset").iter_rows():
         named = [
-            case if not target else f"{target[0]} of case {case}" for name, case, *target in what if name == dataset
+            case if not target else f"{target[0]} of case {case}"
+            for name, case, *target in sorted(what)
+            if name == dataset
         ]
         thing = keys[-1] if len(named) == 1 else f"{keys[-1]}s"
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""

@@ -119,6 +119,14 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
     return StoredCase(folder, shown, _remedy(dataset), dataset.seen, dataset.moved, parts, dataset.card.names_of)
 
 
+def converted_ns(dataset: Dataset, case: str, root: Path | None = None) -> int:
+    """When a case was converted, in nanoseconds as of `time.time_ns`; 0 if it was not. It need not be sound."""
+    try:
+        return (_folder(dataset, case, root) / INDEX).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
     """The files that these cases need and that are not in the downloads folder yet."""
     downloads = downloads_of(root)
