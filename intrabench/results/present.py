@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -32,9 +33,14 @@ def present(results: Path, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
     folders = folders_of(results, rows["run_id"].unique().drop_nulls())
     if not any(folders.values()):
         return rows, []
+
+    @cache
+    def called(run: str, dataset: str) -> list[Folder]:  # with whatever changes
+        return [folder for folder in folders.get(run, ()) if folder.short_spec == parted(dataset)[0]]
+
     newest = rows.group_by("dataset", "case").agg(pl.col("run_id").sort_by("written_at").last())
-    where = {(dataset, case): _called(folders.get(run, ()), dataset) for dataset, case, run in newest.iter_rows()}
-    listed = {folder: frozenset(folder.cases()) for possible in where.values() for folder in possible}
+    where = {(dataset, case): called(run, dataset) for dataset, case, run in newest.iter_rows()}
+    listed = {folder: frozenset(folder.cases()) for folder in {one for found in where.values() for one in found}}
     there, gone = dict[tuple[str, str], Folder](), list[tuple[str, ...]]()
     for (dataset, case), possible in where.items():
         holding = [folder for folder in possible if case in listed[folder]]
@@ -53,11 +59,6 @@ def present(results: Path, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
     return rows, [*notes, *more]
 
 
-def _called(folders: Iterable[Folder], dataset: str) -> list[Folder]:
-    """Those that rows call so, with whatever changes."""
-    return [folder for folder in folders if folder.short_spec == parted(dataset)[0]]
-
-
 def _outlived(rows: pl.DataFrame, there: Mapping[tuple[str, str], Folder]) -> dict[tuple[str, str], list[str]]:
     """The targets of each case that was converted again after one of them was played last.
 
@@ -65,10 +66,11 @@ def _outlived(rows: pl.DataFrame, there: Mapping[tuple[str, str], Folder]) -> di
     """
     played = rows.filter(pl.col("target") != WHOLE_CASE).group_by(_TARGET).agg(pl.col("written_at").max())
     cases = played.group_by("dataset", "case").agg(pl.col("written_at").min(), "target")
+    homes = {folder: store.home_of(folder, None) for folder in set(there.values())}
     return {
         (dataset, case): targets
         for dataset, case, first, targets in cases.iter_rows()
-        if (folder := there.get((dataset, case))) and store.converted_ns(folder, case) > first
+        if (folder := there.get((dataset, case))) and store.converted_ns(homes[folder], case) > first
     }
 
 

@@ -48,6 +48,11 @@ class FoundSeries:
     refers_to: tuple[str, ...] = ()
 
 
+def listing_of(folder: Path) -> Path:
+    """The file of the `Listing` of a folder."""
+    return data_root() / "dicom" / f"{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]}.json"
+
+
 @dataclass(frozen=True)
 class Listing:
     """The series of a folder as they were read last, in the data folder: ten thousand headers take ten seconds.
@@ -64,8 +69,7 @@ class Listing:
         """That of a folder with these files."""
         stats = [(str(path.relative_to(folder)), path.stat()) for path in files]
         state = repr([(_FOUND, *((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))])
-        name, state = (hashlib.sha256(os.fsencode(text)).hexdigest()[:32] for text in (str(folder.resolve()), state))
-        return cls(folder, data_root() / "dicom" / f"{name}.json", state)
+        return cls(folder, listing_of(folder), hashlib.sha256(os.fsencode(state)).hexdigest())
 
     def read(self) -> list[FoundSeries] | None:
         """The series, sorted by UID; None if files have changed since, or nothing was written."""

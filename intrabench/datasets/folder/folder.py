@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.datasets.convert.dicom_series import listing_of
 from intrabench.datasets.convert.segments import Segment, kept_segments, targets_from
 from intrabench.datasets.convert.upright import LIMIT_DEGREES, check_upright, upright
 from intrabench.datasets.folder.layout import Layout, LoadedCase
@@ -110,6 +111,10 @@ class Folder(Dataset):
         """The files of the case, and ``dataset.toml`` if it exists."""
         rules = self._root / FILE
         return *self.layout.local_files(case), *([rules] if rules.exists() else [])
+
+    def noted(self) -> tuple[Path, ...]:
+        """The list of DICOM series, if there is one."""
+        return (listing_of(self.path),)
 
     def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
         """The scan, with notes on what is unusual, and its targets."""

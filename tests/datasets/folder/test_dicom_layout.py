@@ -215,3 +215,6 @@ def test_headers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (place,) = (data_root() / "dicom").iterdir()
     place.write_text("{")
     assert find_series(root) == first
+    assert place.stat().st_size > 1000
+    store.remove(registry.make("datasets", str(root)))
+    assert not place.exists(), "it has names of patients"
