@@ -6,17 +6,19 @@ import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.trusted_folders import is_given
-from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError
 from intrabench.registry import reach, registry
 from intrabench.results.runs import at_home, read_record
+
+if TYPE_CHECKING:
+    from intrabench.datasets.folder.folder import Folder
 
 
 class NotOpened(IntraBenchError):
@@ -82,12 +84,18 @@ def datasets_of(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
 def folders_of(results: Path, runs: Iterable[str]) -> dict[str, list[Folder]]:
     """The user's folders that runs were on, if they are here and a person gave them to a command on this machine."""
     named = {run: list(map(at_home, read_record(results, run).get("arguments", ()))) for run in runs}
+    given = [
+        spec for spec in {one for specs in named.values() for one in specs if os.path.isabs(one)} if is_given(spec)
+    ]
+    if not given:
+        return {}
+    from intrabench.datasets.folder.folder import Folder
+
     opened = dict[str, Folder]()
-    for spec in {spec for specs in named.values() for spec in specs if os.path.isabs(spec)}:
-        if is_given(spec):
-            with suppress(IntraBenchError):  # it was moved, or cannot be read
-                made = registry.make("datasets", spec).stored_as
-                opened |= {spec: made} if isinstance(made, Folder) else {}
+    for spec in given:
+        with suppress(IntraBenchError):  # it was moved, or cannot be read
+            made = registry.make("datasets", spec).stored_as
+            opened |= {spec: made} if isinstance(made, Folder) else {}
     return {run: [opened[spec] for spec in specs if spec in opened] for run, specs in named.items()}
 
 

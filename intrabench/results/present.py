@@ -6,15 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from intrabench.datasets.cases import store
-from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError, several
 from intrabench.results.origin import folders_of
 from intrabench.target import WHOLE_CASE, annotation_info, by_person
+
+if TYPE_CHECKING:
+    from intrabench.datasets.folder.folder import Folder
 
 _NAMED = 3
 """How many cases or targets a sentence names."""
@@ -41,7 +44,8 @@ def present(results: Path, rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
     newest = rows.group_by("dataset", "case").agg(pl.col("run_id").sort_by("written_at").last())
     where = {(dataset, case): called(run, dataset) for dataset, case, run in newest.iter_rows()}
     listed = {folder: frozenset(folder.cases()) for folder in {one for found in where.values() for one in found}}
-    there, gone = dict[tuple[str, str], Folder](), list[tuple[str, ...]]()
+    there: dict[tuple[str, str], Folder] = {}
+    gone: list[tuple[str, ...]] = []
     for (dataset, case), possible in where.items():
         holding = [folder for folder in possible if case in listed[folder]]
         if holding:
