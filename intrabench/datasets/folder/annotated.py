@@ -29,6 +29,11 @@ class Annotated(Layout):
     content: Mapping[str, tuple[Path, Sequence[Path]]]
     twice: Mapping[str, Path] = field(default_factory=dict)
 
+    @property
+    def version(self) -> str:
+        """That of the data set; since version 3 people are numbered as their own files are."""
+        return "3"
+
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The picture and its annotations."""
         picture, annotations = self.content[case]
@@ -44,7 +49,7 @@ class Annotated(Layout):
                 f"{picture} has no annotation; write one as {case}.png or {case}-1.png, or leave it out"
             )
         volume = read_photo(picture)
-        maps = read_annotations(annotations, volume.shape[1:])
+        maps = read_annotations({one: _first_person(one, case) for one in annotations}, volume.shape[1:])
         return LoadedCase(volume, segments_of(annotated(maps, case, volume)))
 
 
@@ -97,6 +102,12 @@ def _annotated(kind: str, pictures: Sequence[Path], files: Sequence[Path]) -> An
     }
     twice = {one.stem: one for one in pictures if found[one.stem][0] != one}
     return Annotated(kind=kind, content=dict(sorted(found.items())), twice=twice, stated={"modality": "natural RGB"})
+
+
+def _first_person(annotation: Path, name: str) -> int:
+    """The number of the first person in an annotation: 1 in ``NAME``, and 1 more than its number in ``NAME-3``."""
+    found = re.fullmatch(re.escape(name) + r"-(\d+)", annotation.stem)
+    return 1 + int(found[1]) if found else 1
 
 
 def _is_of(annotation: str, name: str, names: Sequence[str]) -> bool:
