@@ -235,8 +235,8 @@ def figures(
     from intrabench.reporting.figures import write_figures
 
     formats, spec = [format] if isinstance(format, str) else list(format), made_spec(metric) if metric else ""
-    written = write_figures(_folder(out), Path(folder), formats, metric=spec)
-    _warn([_folder(out)])
+    written, left_out = write_figures(_folder(out), Path(folder), formats, metric=spec)
+    _warn([_folder(out)], left_out)
     return written
 
 

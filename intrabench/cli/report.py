@@ -311,6 +311,8 @@ def figures(
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    for path in write_figures(results_folder(out), folder, format, metric=metric):
+    written, left_out = write_figures(results_folder(out), folder, format, metric=metric)
+    for path in written:
         note(f"wrote {path}")
+    echo(*left_out, err=True)
     _tell_lacking(results_folder(out))

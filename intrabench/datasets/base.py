@@ -164,6 +164,10 @@ class Dataset(Component):
         """The user's own files that a case is made from. If one of them changes, the case is converted again."""
         return ()
 
+    def noted(self) -> tuple[Path, ...]:
+        """Files in the data folder in which something was noted of `local_files`; they go when the data set does."""
+        return ()
+
     def patient(self, case: str) -> str:
         """The patient that a case is of. Cases of one patient are one unit in intervals, tests and ranks.
 

@@ -68,7 +68,7 @@ class Bsds500(Dataset):
         )
         picture, annotations = files.take(ARCHIVE, image, drawn)
         volume = read_photo(picture)
-        return volume, annotated(read_annotations([annotations], volume.shape[1:]), case, volume)
+        return volume, annotated(read_annotations({annotations: 1}, volume.shape[1:]), case, volume)
 
     def _parts(self) -> dict[str, list[str]]:
         """The photographs of each part."""

@@ -264,7 +264,7 @@ def _together(folders: Sequence[Path]) -> tuple[pl.DataFrame, list[str]]:
     """Rows of all folders, each session once, with measured seconds of people where these are known."""
     found, notes = list[pl.DataFrame](), list[str]()
     for folder in folders:
-        rows, left_out = current(some_rows(folder))
+        rows, left_out = current(some_rows(folder), root=folder)
         rows = rows.filter(pl.col("status").is_in(["not_applicable"]).not_())
         for earlier in found:
             rows = rows.join(earlier, on="session", how="anti")

@@ -280,7 +280,7 @@ def make_published_comparison(
     if metric not in ("", "dice"):
         raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
     statistic = statistic_of("dice", aggregation, failed, empty, round)
-    rows, left_out = current(some_rows(folder))
+    rows, left_out = current(some_rows(folder), root=folder)
     found = published_claims(
         rows, a, b, statistic.how, statistic.policy, name=reference, round=round, correlations=correlation
     )

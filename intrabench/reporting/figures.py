@@ -42,11 +42,16 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKS, _DASHES = "os^Dv", ("-", "--", ":")
 
 
-def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",), metric: str = "") -> list[Path]:
-    """Write curves against each effort, the ranking, and scores by target size; return the files.
+def write_figures(
+    results: Path, folder: Path, formats: Sequence[str] = ("png",), metric: str = ""
+) -> tuple[list[Path], Sequence[str]]:
+    """Write curves against each effort, the ranking, and scores by target size.
 
     metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in
     the protocols of the rows, if they agree, else dice.
+
+    Returns:
+        The files, and sentences on sessions that do not count.
 
     Raises:
         IntraBenchError: an unknown format, no results, matplotlib is missing, or the folder cannot be written to.
@@ -87,7 +92,8 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
             _add_note(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
-        return [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
+        written = [path for name, figure in drawn.items() for path in _save(figure, folder, name, formats)]
+    return written, whole.left_out
 
 
 def drawn_figures(evaluation: Evaluation) -> list[str]:

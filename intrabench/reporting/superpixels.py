@@ -42,7 +42,7 @@ def read_superpixel_scores(folder: Path) -> tuple[SuperpixelScores, list[str]]:
     Raises:
         IntraBenchError: there are none.
     """
-    rows, left_out = current(read_rows(folder))
+    rows, left_out = current(read_rows(folder), root=folder)
     found = superpixel_scores(rows)
     return found, [*left_out, *found.notes()]
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
 from intrabench.results.fast_queries import different
+from intrabench.results.present import present
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS
 from intrabench.results.weights import HOW
@@ -25,15 +27,18 @@ _SAME = (*IDENTITY, *VERSIONS.values(), "dataset", "case", "target", "seed")
 """Columns that sessions share which differ only in what was played: in the image, the target or the metrics."""
 
 
-def current(rows: pl.DataFrame, by: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
-    """The rows of the newest versions, and for each name with older sessions a sentence about these.
+def current(rows: pl.DataFrame, by: Sequence[str] = (), *, root: Path | None = None) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of the newest versions and of what is still there, and sentences about the sessions that are left out.
 
+    root: the results folder that the rows are of, so that those count that are `present`; None: they are just played.
     The newest version of a model, prompter or data set is that of its newest row; all specs of one class share its
     version. by: the columns that define lines; versions among them are separate lines and are all kept. A session with
     a score of an older version of a metric keeps its other scores. The column `weights` says of all rows what weights
     they have.
     """
-    kept, notes = _newest_metrics(rows.with_columns(HOW))
+    rows, notes = present(root, rows) if root else (rows, [])
+    kept, unmeasured = _newest_metrics(rows.with_columns(HOW))
+    notes += unmeasured
     for name, version in VERSIONS.items():
         older = _older(rows, name, version)
         if version in by or older.is_empty():
@@ -63,9 +68,9 @@ def newest_plays(rows: pl.DataFrame, column: str = "dice", apart: Sequence[str] 
     return rows.filter(pl.col("_played") == pl.col("_played").max().over(same)).drop("_played")
 
 
-def counting(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+def counting(rows: pl.DataFrame, root: Path) -> tuple[pl.DataFrame, list[str]]:
     """`current` rows of the sessions that are the newest of their target for some metric, and what is left out."""
-    rows, notes = current(rows)
+    rows, notes = current(rows, root=root)
     columns = [*ALWAYS[:1], *metric_columns(rows)]
     newest = pl.concat([newest_plays(rows, column).select("session") for column in columns]).unique()
     left = rows.join(newest, on="session", how="anti")

@@ -79,7 +79,7 @@ def _chosen(
     results: Path, model: str, prompter: str, seed: int | None, round: int | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows whose masks are wanted, sorted, and which sessions are left out because newer ones count."""
-    rows, left_out = counting(read_rows(results))
+    rows, left_out = counting(read_rows(results), results)
     rows = rows.filter(pl.col("status") != "not_applicable").with_columns(MODEL)
     asked: dict[Column, str] = {"model": model, "prompter": prompter}
     for column, name in asked.items():

@@ -60,7 +60,7 @@ def export_rows(
         raise IntraBenchError(
             f"{results} has no results; `intrabench run` computes some, or give another folder with --out"
         )
-    rows, left_out = (rows, []) if all else counting(rows)
+    rows, left_out = (rows, []) if all else counting(rows, results)
     order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
     written = {file: rows.sort(order)}
     if turns:

@@ -35,7 +35,7 @@ class Kind:
 
 def kinds_of_failures(rows: pl.DataFrame, root: Path) -> list[Kind]:
     """The failures of the sessions that count, the most frequent first. rows: those of the results folder `root`."""
-    rows = with_causes(current(rows)[0].filter(pl.col("status").is_in(UNDONE)))
+    rows = with_causes(current(rows, root=root)[0].filter(pl.col("status").is_in(UNDONE)))
     each = [pl.col(name).unique().sort() for name in ("model", "dataset", "case")]
     errors = [pl.col("error").min(), pl.col("error").n_unique().alias("distinct")]
     kinds = rows.group_by("status", "cause").agg(pl.col("session").n_unique(), *errors, *each)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,6 +16,9 @@ from intrabench.datasets.perturb.perturbed import parted, with_changes
 from intrabench.errors import IntraBenchError
 from intrabench.registry import reach, registry
 from intrabench.results.runs import at_home, read_record
+
+if TYPE_CHECKING:
+    from intrabench.datasets.folder.folder import Folder
 
 
 class NotOpened(IntraBenchError):
@@ -74,6 +79,24 @@ def datasets_of(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
         except IntraBenchError as error:
             found[row["dataset"]] = str(error)
     return found
+
+
+def folders_of(results: Path, runs: Iterable[str]) -> dict[str, list[Folder]]:
+    """The user's folders that runs were on, if they are here and a person gave them to a command on this machine."""
+    named = {run: list(map(at_home, read_record(results, run).get("arguments", ()))) for run in runs}
+    given = [
+        spec for spec in {one for specs in named.values() for one in specs if os.path.isabs(one)} if is_given(spec)
+    ]
+    if not given:
+        return {}
+    from intrabench.datasets.folder.folder import Folder
+
+    opened = dict[str, Folder]()
+    for spec in given:
+        with suppress(IntraBenchError):  # it was moved, or cannot be read
+            made = registry.make("datasets", spec).stored_as
+            opened |= {spec: made} if isinstance(made, Folder) else {}
+    return {run: [opened[spec] for spec in specs if spec in opened] for run, specs in named.items()}
 
 
 def _datasets(results: Path, run_id: str) -> list[str]:

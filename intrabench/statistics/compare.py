@@ -364,7 +364,7 @@ def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[
 
 def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
     """The rows that count, with models as people call them, and what is left out."""
-    rows, left_out = current(some_rows(folder))
+    rows, left_out = current(some_rows(folder), root=folder)
     return rows.with_columns(labels.MODEL, _model="model"), left_out
 
 

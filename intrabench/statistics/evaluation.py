@@ -92,7 +92,7 @@ def counted_rows(root: Path, metric: str, protocol: str = "", by: Sequence[str] 
     Raises:
         IntraBenchError: there are none.
     """
-    return current(prompted(stored_rows(root, protocol), metric or "dice"), by)
+    return current(prompted(stored_rows(root, protocol), metric or "dice"), by, root=root)
 
 
 def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:

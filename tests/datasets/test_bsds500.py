@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,30 @@ def test_photographs_of_ones_own(tmp_path: Path, data: Path) -> None:
         "c": (["person1"], 3),
         "c-2": (["person1"], 2),
     }
+
+
+def test_people_keep_their_numbers_when_others_come_and_go(tmp_path: Path, data: Path) -> None:
+    """They are those of their own files; each person has drawn another number of segments."""
+    (tmp_path / "mine" / "images").mkdir(parents=True)
+    places = tmp_path / "mine" / "annotations"
+    places.mkdir()
+    (tmp_path / "mine" / "images" / "a.png").write_bytes(picture("PNG"))
+
+    def people() -> dict[str, int]:
+        mine = registry.make("datasets", str(tmp_path / "mine"))
+        store.prepare(mine, "a")
+        return dict(Counter(target.person for target in store.open_case(mine, "a").targets()))
+
+    bands = {number: np.arange(30)[None].repeat(20, 0) * count // 30 for number, count in ((1, 2), (2, 3), (10, 5))}
+    for number in (2, 1, 10):
+        np.save(places / f"a-{number}.npy", bands[number])
+    assert people() == {"person2": 2, "person3": 3, "person11": 5}
+    np.save(places / "a.npy", ONE)
+    (places / "a-1.npy").unlink()
+    assert people() == {"person1": 2, "person3": 3, "person11": 5}
+    np.save(places / "a.npy", np.stack([ONE, TWO, TWO]))
+    with pytest.raises(IntraBenchError, match="both of person 3"):
+        people()
 
 
 def test_the_worst_annotation_counts(tmp_path: Path, data: Path) -> None:

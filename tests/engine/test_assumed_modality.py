@@ -65,6 +65,6 @@ def test_tables_show_the_sessions_of_the_latest_run_also_if_it_computed_nothing(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("intrabench.engine.player.play", None)
         assert run(lab)["session"].to_list() == first["session"].to_list()
-    rows, told = counting(read_rows(Path("out")))
+    rows, told = counting(read_rows(Path("out")), Path("out"))
     assert rows["session"].to_list() == first["session"].to_list()
     assert told == wording

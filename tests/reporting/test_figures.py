@@ -58,11 +58,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def drawn(results: Path) -> list[Path]:
     """The figures of `several` as SVG."""
-    return write_figures(results, results.parent / "figures", ["svg"])
+    return write_figures(results, results.parent / "figures", ["svg"])[0]
 
 
 def test_every_format_can_be_opened(tmp_path: Path, results: Path, drawn: list[Path]) -> None:
-    written = write_figures(results, tmp_path / "figures", ["png", "pdf"])
+    written, _ = write_figures(results, tmp_path / "figures", ["png", "pdf"])
     for format, paths in (("svg", drawn), ("png", written[::2]), ("pdf", written[1::2])):
         assert {path.name for path in paths} == {f"{name}.{format}" for name in (*NAMES, "dice_by_size", "ranking")}
     for path in [*drawn, *written]:
@@ -77,7 +77,7 @@ def test_every_format_can_be_opened(tmp_path: Path, results: Path, drawn: list[P
 
 def test_a_line_below_every_figure_says_which_prompts_were_adapted(tmp_path: Path, drawn: list[Path]) -> None:
     adapted = several().with_columns(adapted=pl.when(pl.col("prompter") == "p:n=2").then(pl.lit("box2d->point")))
-    noted = write_figures(store(tmp_path / "results", adapted), tmp_path / "figures", ["svg"])
+    noted, _ = write_figures(store(tmp_path / "results", adapted), tmp_path / "figures", ["svg"])
     assert len(noted) == len(drawn)
     for number, paths in enumerate((drawn, noted)):
         for path in paths:
@@ -91,7 +91,7 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     rows = several().with_columns(
         pl.col("prompter").replace({"p:n=2": "_p\x1b[2J\n$x$"}), pl.col("model").replace({"n": "_n\a"})
     )
-    written = write_figures(store(tmp_path / "results", rows), tmp_path / "figures", ["svg"])
+    written, _ = write_figures(store(tmp_path / "results", rows), tmp_path / "figures", ["svg"])
     for path in written:
         drawn = [node.text or "" for node in ElementTree.parse(path).iter()]
         if path.stem in NAMES:
@@ -102,7 +102,7 @@ def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
 
 
 def test_equal_results_give_equal_files(tmp_path: Path, results: Path, drawn: list[Path]) -> None:
-    again = write_figures(results, tmp_path, ["svg"])
+    again, _ = write_figures(results, tmp_path, ["svg"])
     assert [path.read_bytes() for path in drawn] == [path.read_bytes() for path in again]
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import shutil
 from collections.abc import Collection, Iterable, Sequence
@@ -119,6 +120,14 @@ def open_case(dataset: Dataset, case: str, root: Path | None = None) -> StoredCa
     return StoredCase(folder, shown, _remedy(dataset), dataset.seen, dataset.moved, parts, dataset.card.names_of)
 
 
+def converted_ns(home: Path, case: str) -> int:
+    """When a case was converted, in nanoseconds as of `time.time_ns`; 0 if it was not. home: `home_of` its data set."""
+    try:
+        return os.stat(os.path.join(home, file_name(case), INDEX)).st_mtime_ns
+    except OSError:
+        return 0
+
+
 def to_download(dataset: Dataset, cases: Sequence[str] = (), root: Path | None = None) -> list[Source]:
     """The files that these cases need and that are not in the downloads folder yet."""
     downloads = downloads_of(root)
@@ -222,7 +231,7 @@ def remove(dataset: Dataset, shared: Collection[Path] = (), root: Path | None = 
     paths = {source.place(downloads) for source in listed} - set(shared)
     beside = [path.with_name(path.name + end) for path in paths for end in (".json", ".lock", TRIES, ".part")]
     freed = 0
-    for path in [home_of(dataset, root), *paths, *beside]:
+    for path in [home_of(dataset, root), *paths, *beside, *dataset.stored_as.noted()]:
         freed += sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return freed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,28 +20,36 @@ FORMATS = (".mat", *READERS)
 """Files that may hold annotations; a MATLAB file is one of BSDS500."""
 
 
-def read_annotations(paths: Sequence[Path], shape: tuple[int, ...]) -> list[NDArray[Any]]:
-    """The label maps ``(y, x)`` of all people: a file each, or several in one array ``(person, y, x)`` or MATLAB file.
+def read_annotations(paths: Mapping[Path, int], shape: tuple[int, ...]) -> dict[int, NDArray[Any]]:
+    """The label maps ``(y, x)`` of people, by number.
+
+    Each is a file, or one of several in an array ``(person, y, x)`` or a MATLAB file.
+
+    paths: each file with the number of its first person, so that nobody's number depends on other files.
 
     Raises:
-        IntraBenchError: a file cannot be read, or has another size than the picture, `shape` ``(y, x)``.
+        IntraBenchError: a file cannot be read, has another size than the picture, `shape` ``(y, x)``, or has somebody
+            whom another file has, too.
     """
-    found = []
-    for path in paths:
-        for labels in _of_bsds(path) if path.suffix.lower() == ".mat" else _maps(path):
+    found: dict[int, NDArray[Any]] = {}
+    files: dict[int, Path] = {}
+    for path, first in paths.items():
+        for person, labels in enumerate(_of_bsds(path) if path.suffix.lower() == ".mat" else _maps(path), first):
             if labels.shape != shape:
                 raise IntraBenchError(
                     f"{path} has {' x '.join(map(str, labels.shape))} pixels, but its picture has "
                     f"{' x '.join(map(str, shape))}; export both in the same size"
                 )
-            found.append(whole_numbers(labels, str(path)))
+            if files.setdefault(person, path) != path:
+                raise IntraBenchError(f"{files[person]} and {path} are both of person {person}; rename one of them")
+            found[person] = whole_numbers(labels, str(path))
     return found
 
 
-def annotated(maps: Sequence[NDArray[Any]], case: str, volume: Volume) -> list[Target]:
-    """The segments of each person as targets; persons are called ``person1``, ``person2``, ..."""
+def annotated(maps: Mapping[int, NDArray[Any]], case: str, volume: Volume) -> list[Target]:
+    """The segments of each person as targets; persons are called ``person1``, ``person2``, ... by their numbers."""
     found: list[Target] = []
-    for number, labels in enumerate(maps, start=1):
+    for number, labels in sorted(maps.items()):
         person = f"person{number}"
         ids = np.unique(labels, return_inverse=True)[1].reshape(1, *labels.shape) + 1  # 0 is a segment, too
         names = {value: (person, value) for value in range(1, int(ids.max()) + 1)}

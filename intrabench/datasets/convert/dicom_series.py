@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,11 +18,13 @@ from intrabench.datasets.convert.dicom_plane import Plane
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_stack import Gaps, stack
 from intrabench.errors import IntraBenchError, reading
+from intrabench.files.documents import Unreadable, read_json, write_json
 from intrabench.mask import Array
 from intrabench.volume import Volume, check_intensities
+from intrabench.workspace import data_root
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
-_FOUND = (*_IDENTITY, "SeriesDescription", "StudyInstanceUID", "PatientID", *dicom_references.KEYWORDS)
+_FOUND = (*_IDENTITY, "SeriesNumber", "PatientID", *dicom_references.KEYWORDS)
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _FRAMES = "SharedFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (*_IDENTITY, _FRAMES, *dicom_plane.TAGS, *dicom_pixels.TAGS)
@@ -29,18 +34,66 @@ _READ = (*_IDENTITY, _FRAMES, *dicom_plane.TAGS, *dicom_pixels.TAGS)
 class FoundSeries:
     """A series in a folder, as described by its headers; missing texts are empty.
 
-    refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on. If a file names single images
-    instead, the series in the folder that hold them. instances: SOPInstanceUIDs of the files.
+    number: the SeriesNumber. refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on. If a file
+    names single images instead, the series in the folder that hold them. instances: SOPInstanceUIDs of the files.
     """
 
     uid: str
     modality: str
-    description: str
+    number: str
     patient_id: str
     frame_of_reference: str
     paths: tuple[Path, ...]
     instances: frozenset[str]
     refers_to: tuple[str, ...] = ()
+
+
+def listing_of(folder: Path) -> Path:
+    """The file of the `Listing` of a folder."""
+    return data_root() / "dicom" / f"{hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]}.json"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The series of a folder as they were read last, in the data folder: ten thousand headers take ten seconds.
+
+    place: the file. state: a hash of the names, sizes and times of all files of the folder.
+    """
+
+    folder: Path
+    place: Path
+    state: str
+
+    @classmethod
+    def of(cls, folder: Path, files: Iterable[Path]) -> Listing:
+        """That of a folder with these files."""
+        stats = [(str(path.relative_to(folder)), path.stat()) for path in files]
+        state = repr([(_FOUND, *((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats))])
+        return cls(folder, listing_of(folder), hashlib.sha256(os.fsencode(state)).hexdigest())
+
+    def read(self) -> list[FoundSeries] | None:
+        """The series, sorted by UID; None if files have changed since, or nothing was written."""
+        with suppress(OSError, Unreadable, KeyError, TypeError):
+            stored = read_json(self.place, {"state": str, "series": list[dict[str, Any]]})
+            if stored["state"] == self.state:
+                return [self._series(one) for one in stored["series"]]
+        return None
+
+    def write(self, series: Sequence[FoundSeries]) -> None:
+        """Keep the series, if the data folder can be written."""
+        listed = [
+            vars(one)
+            | {"paths": [str(path.relative_to(self.folder)) for path in one.paths]}
+            | {"instances": sorted(one.instances)}
+            for one in series
+        ]
+        with suppress(OSError, UnicodeEncodeError):
+            write_json(self.place, {"state": self.state, "series": listed}, private=True)
+
+    def _series(self, stored: dict[str, Any]) -> FoundSeries:
+        more: dict[str, Any] = {"paths": tuple(self.folder / path for path in stored["paths"])}
+        more |= {"instances": frozenset(stored["instances"]), "refers_to": tuple(stored["refers_to"])}
+        return FoundSeries(**stored | more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +119,7 @@ class _Slice:
 
 
 def find_series(folder: Path) -> tuple[list[FoundSeries], dict[Path, str]]:
-    """All series in a folder and its subfolders, sorted by UID; only headers are read.
+    """All series in a folder and its subfolders, sorted by UID; only headers are read, once.
 
     DICOMDIR and files of other formats are skipped. DICOM files with damaged headers, and ``.dcm`` files that are not
     DICOM, are left out; the second result has a sentence for each.
@@ -76,11 +129,22 @@ def find_series(folder: Path) -> tuple[list[FoundSeries], dict[Path, str]]:
     """
     if not folder.is_dir():
         raise IntraBenchError(f"{folder} is not a folder; give the folder that holds the DICOM files")
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    listing = Listing.of(folder, files)
+    if (known := listing.read()) is not None:
+        return known, {}
+    found, broken = _read_headers(files)
+    if not broken:  # what cannot be read may be readable next time, although the file is the same
+        listing.write(found)
+    return found, broken
+
+
+def _read_headers(files: Iterable[Path]) -> tuple[list[FoundSeries], dict[Path, str]]:
     from pydicom.uid import MediaStorageDirectoryStorage
 
     grouped: dict[str, list[tuple[Path, Any]]] = {}
     broken: dict[Path, str] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in files:
         try:
             header = read_dataset(path, *_FOUND)
             if header.file_meta.get("MediaStorageSOPClassUID") == MediaStorageDirectoryStorage:
@@ -104,13 +168,20 @@ def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) 
     return FoundSeries(
         uid,
         text("Modality"),
-        text("SeriesDescription"),
+        _number(files[0][1]),
         text("PatientID"),
         # structure sets state it only among their references
         text("FrameOfReferenceUID") or min(references.frames, default=""),
         tuple(path for path, _ in files),
         frozenset(str(header.SOPInstanceUID) for _, header in files),
     )
+
+
+def _number(header: Any) -> str:
+    """The SeriesNumber; empty if it is missing or no number."""
+    with suppress(AttributeError, TypeError, ValueError):
+        return str(int(header.SeriesNumber))
+    return ""
 
 
 def _referring(series: FoundSeries, references: References, others: Sequence[FoundSeries]) -> FoundSeries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
@@ -22,10 +22,17 @@ PLACES = ("annotations", "groundTruth")
 class Annotated(Layout):
     """A folder of pictures, and another one with the annotations of each by its name.
 
-    content: the picture of each case, and the files of its annotations.
+    content: the picture of each case, and the files of its annotations. twice: another picture of the same name, of
+    cases that have one.
     """
 
     content: Mapping[str, tuple[Path, Sequence[Path]]]
+    twice: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """That of the data set; since version 3 people are numbered as their own files are."""
+        return "3"
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The picture and its annotations."""
@@ -35,12 +42,14 @@ class Annotated(Layout):
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The picture, and the segments of all people."""
         picture, annotations = self.content[case]
+        if case in self.twice:
+            raise IntraBenchError(f"{picture} and {self.twice[case]} are both case {case}; keep one of them")
         if not annotations:
             raise IntraBenchError(
                 f"{picture} has no annotation; write one as {case}.png or {case}-1.png, or leave it out"
             )
         volume = read_photo(picture)
-        maps = read_annotations(annotations, volume.shape[1:])
+        maps = read_annotations({one: _first_person(one, case) for one in annotations}, volume.shape[1:])
         return LoadedCase(volume, segments_of(annotated(maps, case, volume)))
 
 
@@ -89,10 +98,16 @@ def _annotated(kind: str, pictures: Sequence[Path], files: Sequence[Path]) -> An
         return None
     names = [one.stem for one in pictures]
     found: dict[str, tuple[Path, Sequence[Path]]] = {
-        one.stem: (one, [file for file in files if _is_of(file.stem, one.stem, names)]) for one in pictures
+        one.stem: (one, [file for file in files if _is_of(file.stem, one.stem, names)]) for one in reversed(pictures)
     }
-    found = dict(sorted(found.items()))
-    return Annotated(kind=kind, content=found, stated={"modality": "natural RGB"})
+    twice = {one.stem: one for one in pictures if found[one.stem][0] != one}
+    return Annotated(kind=kind, content=dict(sorted(found.items())), twice=twice, stated={"modality": "natural RGB"})
+
+
+def _first_person(annotation: Path, name: str) -> int:
+    """The number of the first person in an annotation: 1 in ``NAME``, and 1 more than its number in ``NAME-3``."""
+    found = re.fullmatch(re.escape(name) + r"-(\d+)", annotation.stem)
+    return 1 + int(found[1]) if found else 1
 
 
 def _is_of(annotation: str, name: str, names: Sequence[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,8 +33,13 @@ class Dicom(Layout):
     lost: Mapping[str, str] = field(default_factory=dict)
 
     def patient(self, case: str) -> str:
-        """The PatientID, of which the name of the case is made, too."""
-        return _patient(self.content[case][0])
+        """The PatientID; an image without one is of its own patient."""
+        return self.content[case][0].patient_id or case
+
+    @property
+    def version(self) -> str:
+        """That of the data set; since version 3 cases are named by what their own series says."""
+        return "3"
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files of the slices and of their segmentations."""
@@ -86,15 +93,13 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
             "drawn on any of the images; put images and their segmentations into this folder"
             + "".join(f" ({problem})" for problem in list(broken.values())[:1])
         )
-    names = _names(used)
+    incomplete = _incomplete(path, found, {one.uid for one in (*images, *strays)} - drawn.keys(), broken)
+    names = _names([*used, *(one for one, _ in incomplete)])
     series: dict[str, tuple[FoundSeries, Sequence[FoundSeries]]] = {
         names[image.uid]: (image, drawn[image.uid]) for image in used
     }
-    incomplete = _incomplete(path, found, {one.uid for one in (*images, *strays)} - drawn.keys(), broken)
-    lost = {}
-    for one, problem in incomplete:
-        name = _patient(one) if _patient(one) not in series else f"{_patient(one)} {one.uid}"
-        series[name], lost[name] = (one, ()), problem
+    series |= {names[one.uid]: (one, ()) for one, _ in incomplete}
+    lost = {names[one.uid]: problem for one, problem in incomplete}
     modalities = {image.modality for image in used}
     reported = [one for one, _ in incomplete]
     notes = [
@@ -164,21 +169,20 @@ def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSe
     return near if len(near) == 1 else []
 
 
-def _patient(image: FoundSeries) -> str:
-    """The PatientID; an image without one is of its own patient."""
-    return image.patient_id or image.uid.rpartition(".")[2][-12:]
-
-
 def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
-    """The case name of each series, by UID."""
-    patients: dict[str, list[FoundSeries]] = {}
-    for image in images:
-        patients.setdefault(_patient(image), []).append(image)
-    names: dict[str, str] = {}
-    for patient, series in patients.items():
-        described = len({image.description for image in series if image.description}) == len(series)
-        for number, image in enumerate(series, start=1):
-            more = "" if len(series) == 1 else f" {image.description}" if described else f" {number}"
-            name = f"{patient}{more}"
-            names[image.uid] = f"{name} {image.uid}" if name in names.values() else name
-    return names
+    """The case name of each series, by UID: PatientID, SeriesNumber and the end of the UID, ``P01 4 57190237``.
+
+    It is made of what the series itself says, so it stays when others are added or removed. So the end of the UID is
+    always there: a number may come twice, and the only series of a patient may get company.
+    """
+    names = {one.uid: _name(one, re.sub(r"(\.0)+$", "", one.uid)[-_END:]) for one in images}  # some all end in .0.0.0
+    times = Counter(names.values())
+    return {one.uid: _name(one, one.uid) if times[names[one.uid]] > 1 else names[one.uid] for one in images}
+
+
+def _name(image: FoundSeries, uid: str) -> str:
+    return " ".join(filter(None, (image.patient_id, image.number, uid)))
+
+
+_END = 8
+"""Digits of a UID in the name of a case."""

@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
+from intrabench.datasets.convert.dicom_series import listing_of
 from intrabench.datasets.convert.segments import Segment, kept_segments, targets_from
 from intrabench.datasets.convert.upright import LIMIT_DEGREES, check_upright, upright
 from intrabench.datasets.folder.layout import Layout, LoadedCase
+from intrabench.datasets.folder.pairing import labelled
 from intrabench.datasets.folder.recognise import recognise
 from intrabench.datasets.folder.rules import FILE, IGNORE, Rules
 from intrabench.errors import IntraBenchError
@@ -74,15 +76,21 @@ class Folder(Dataset):
 
     @cached_property
     def short_spec(self) -> str:
-        """The name, and the channel unless it is 0. The folder's path is not part of it."""
-        return f"{self.name}:channel={self.channel}" if self.channel else self.name
+        """The name, the folder of labels if one is given, and the channel unless it is 0. No path is part of it."""
+        return self._with_parameters(f"channel={self.channel}" if self.channel else "")
 
     @cached_property
     def spec(self) -> str:
         """`short_spec` with a hash of the path, so that the store keeps two folders with the same name apart."""
         place = f"{self.path.resolve()} {Path(self.label).resolve() if self.label else ''}"
         digest = hashlib.sha256(place.encode(errors="surrogateescape")).hexdigest()
-        return f"{self.name}:channel={self.channel},place={digest[:8]}"
+        return self._with_parameters(f"channel={self.channel},place={digest[:8]}")
+
+    def _with_parameters(self, others: str) -> str:
+        labels = re.sub(r"[^\w.-]+", "_", "-".join(labelled(self.path, Path(self.label)))) if self.label else ""
+        # one label file is a part of the name of its case
+        more = [f"label={labels}" if labels and self.path.is_dir() else "", others]
+        return ":".join(filter(None, (self.name, ",".join(filter(None, more)))))
 
     @property
     def argument(self) -> str:
@@ -103,6 +111,10 @@ class Folder(Dataset):
         """The files of the case, and ``dataset.toml`` if it exists."""
         rules = self._root / FILE
         return *self.layout.local_files(case), *([rules] if rules.exists() else [])
+
+    def noted(self) -> tuple[Path, ...]:
+        """The list of DICOM series, if there is one."""
+        return (listing_of(self.path),)
 
     def load(self, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:
         """The scan, with notes on what is unusual, and its targets."""

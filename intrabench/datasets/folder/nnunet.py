@@ -95,7 +95,9 @@ def _listed(dataset: Mapping[str, Any], root: Path, channel: int) -> dict[str, P
 def _found(content: Mapping[str, Any], images: Path, labels: Path, channel: int) -> dict[str, Pair]:
     """The cases of the two folders, sorted; version 2 states the ending of its files."""
     ending = str(content.get("file_ending", ""))
-    by_stem = {stem(image): image for image in files_in(images) if image.name.endswith(ending)}
+    listed = [image for image in files_in(images) if image.name.endswith(ending)]
+    by_stem = {stem(image): image for image in reversed(listed)}
+    twice = {stem(image): image for image in listed if by_stem[stem(image)] != image}
     pairs: dict[str, Pair] = {}
     for label in files_in(labels):
         case = stem(label)
@@ -103,9 +105,12 @@ def _found(content: Mapping[str, Any], images: Path, labels: Path, channel: int)
             continue
         one, all_channels = by_stem.get(f"{case}_{channel:04d}"), by_stem.get(case)
         problem = "" if one or all_channels else f"{label} has no image {case}_{channel:04d} in {images}; add it"
+        image = one or all_channels
+        if image and stem(image) in twice:
+            problem = f"{image} and {twice[stem(image)]} are images of the same case; keep one of them"
         if case in pairs:
             problem = f"{label} and {pairs[case].label} are labels of the same case; keep one of them"
-        pairs[case] = Pair(one or all_channels, label, 0 if one else channel, problem)
+        pairs[case] = Pair(image, label, 0 if one else channel, problem)
     for name, image in by_stem.items():
         case = _CHANNEL.sub("", name)
         if name not in pairs and case not in pairs:

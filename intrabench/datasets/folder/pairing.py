@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,12 +23,16 @@ _ADDED = re.compile(rf"([-_. ](img|image|scan|ct|mr|0000|{_SEG}))+$", re.IGNOREC
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of a case. channel: the image's channel to use. problem: one sentence if the case cannot be used."""
+    """The files of a case. channel: the image's channel to use. problem: one sentence if the case cannot be used.
+
+    patient: whose image it is, if it is not named as the case.
+    """
 
     image: Path | None
     label: Path | None
     channel: int = 0
     problem: str = ""
+    patient: str = ""
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -46,6 +51,15 @@ def stem(path: Path) -> str:
     `check_name` refuses those once their case is loaded, so that the other cases remain.
     """
     return path.name[: len(path.name) - len(ending(path))].encode(errors="backslashreplace").decode()
+
+
+def labelled(path: Path, label: Path) -> list[str]:
+    """What tells labels apart that were given with images, as several people may have drawn some: folder and name.
+
+    The folder only if it is not that of the images.
+    """
+    path, label = (Path(os.path.abspath(one)) for one in (path, label))
+    return [*([label.parent.name] if label.parent != path.parent else []), stem(label)]
 
 
 def check_name(path: Path) -> None:

@@ -9,7 +9,18 @@ from pathlib import Path
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Layout, LoadedCase
-from intrabench.datasets.folder.pairing import DRAWN, NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem
+from intrabench.datasets.folder.pairing import (
+    DRAWN,
+    NPZ,
+    Pair,
+    check_name,
+    ending,
+    files_in,
+    is_label,
+    labelled,
+    pair_up,
+    stem,
+)
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
@@ -39,6 +50,10 @@ class Pairs(Layout):
         """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels."""
         later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.content.values())
         return "3" if later else super().version
+
+    def patient(self, case: str) -> str:
+        """The image, if the name of the case says whose labels it has, too."""
+        return self.content[case].patient or case
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The image and the label file, and the files that all cases use."""
@@ -108,10 +123,12 @@ def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs |
 
 
 def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:
-    """An image file with its label file, or an ``.npz`` file that holds both."""
+    """An image file with its label file, by whose names the case is called; or an ``.npz`` file that holds both."""
     if not path.is_file() or (label is None and ending(path) != NPZ) or (label is not None and not label.is_file()):
         return None
-    return Pairs(kind="one image", content={stem(path): Pair(path, label or path, channel)}, stated=_stated([path]))
+    case = " ".join([stem(path), *(labelled(path, label) if label else [])])
+    content = {case: Pair(path, label or path, channel, patient=stem(path))}
+    return Pairs(kind="one image", content=content, stated=_stated([path]))
 
 
 def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: int) -> Pairs:

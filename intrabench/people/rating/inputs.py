@@ -41,7 +41,7 @@ def inputs_of(results: Path, round: int | None = None) -> tuple[list[Input], lis
     Raises:
         IntraBenchError: there are no such inputs.
     """
-    rows, notes = counting(read_rows(results))
+    rows, notes = counting(read_rows(results), results)
     if rows.is_empty():
         raise IntraBenchError(
             f"{results} has no results yet; `intrabench run --model M --prompter P --save-masks` computes some"

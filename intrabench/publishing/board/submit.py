@@ -82,7 +82,7 @@ def _rows(results: Path) -> tuple[pl.DataFrame, list[str]]:
     Raises:
         IntraBenchError: there are none, they cannot be ranked, or some cannot be read.
     """
-    rows, left_out = counting(some_rows(results))
+    rows, left_out = counting(some_rows(results), results)
     if damaged := damaged_parts(results):
         raise IntraBenchError("; ".join(damaged))
     if older := [one for one in rows["contract"].unique().drop_nulls() if one < CONTRACT]:

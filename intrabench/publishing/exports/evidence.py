@@ -65,7 +65,7 @@ def evidence_of(root: Path) -> Evidence:
     """
     everything = some_rows(root)
     private, records = Private(everything), read_records(root)
-    rows, left_out = counting(everything)
+    rows, left_out = counting(everything, root)
     datasets: dict[str, Dataset] = {}
     notes = [private.text(note) for note in left_out]
     for name, found in datasets_of(root, rows).items():

@@ -110,7 +110,7 @@ def provenance(folder: Path, statistic: Statistic) -> Provenance:
     """
     stored = prompted(some_rows(folder), statistic.metric or "dice")
     private = Private(stored)
-    rows, left_out = current(stored)
+    rows, left_out = current(stored, root=folder)
     if rows.is_empty():
         raise IntraBenchError(f"{folder} has no results that count; run: intrabench run --model M --prompter P")
     check_data(folder, rows)

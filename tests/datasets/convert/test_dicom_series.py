@@ -263,9 +263,7 @@ def test_refusals_of_multi_frame_files(tmp_path: Path, wording: SnapshotAssertio
 
 
 def test_series_are_found_whatever_their_files_are_called(tmp_path: Path) -> None:
-    first = write_ct(
-        tmp_path / "deep" / "a", STORED, SeriesDescription="thin ", PatientID="one", SeriesInstanceUID="1.2.1"
-    )
+    first = write_ct(tmp_path / "deep" / "a", STORED, SeriesNumber=7, PatientID="one ", SeriesInstanceUID="1.2.1")
     second = write_ct(
         tmp_path / "deep" / "b", STORED, SeriesInstanceUID="1.2.2", PatientID=None, StudyInstanceUID="1.9"
     )
@@ -276,10 +274,10 @@ def test_series_are_found_whatever_their_files_are_called(tmp_path: Path) -> Non
     square = np.array([[1, 1, 2], [3, 1, 2], [3, 3, 2]])
     write_rtstruct(tmp_path / "rt", second, {"a": [square]}, SeriesInstanceUID="1.2.4")
     found, _ = find_series(tmp_path)
-    assert [(s.uid, s.modality, s.description, s.patient_id) for s in found] == [
-        ("1.2.1", "CT", "thin", "one"),
+    assert [(s.uid, s.modality, s.number, s.patient_id) for s in found] == [
+        ("1.2.1", "CT", "7", "one"),
         ("1.2.2", "CT", "", ""),
-        ("1.2.3", "SEG", "", "one"),
+        ("1.2.3", "SEG", "1", "one"),
         ("1.2.4", "RTSTRUCT", "", ""),
     ]
     assert [s.refers_to for s in found] == [(), (), ("1.2.1",), ("1.2.2",)]

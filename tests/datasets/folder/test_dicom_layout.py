@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
+from intrabench.datasets.convert import dicom_series
+from intrabench.datasets.convert.dicom_series import find_series
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
+from intrabench.workspace import data_root
 from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import SHAPE, found, image, labels, load, same
 from tests.wording import without_reasons
@@ -22,14 +26,19 @@ from tests.wording import without_reasons
 pytestmark = pytest.mark.usefixtures("data")
 
 DRAWN = labels()
+THICK, THIN, P2 = "p1 2 1.2.4", "p1 4 1.2.3", "p2 00000001"
+"""The cases: PatientID, SeriesNumber if there is one, and the end of the series UID."""
 
 
 def dicom_folder(root: Path) -> Path:
     """Two patients: the first with two series and all kinds of drawings, the second with one series and one drawing."""
     scan = (image().T + 1000).astype(np.uint16)
-    thin = write_ct(root / "p1" / "thin", scan, PatientID="p1", SeriesDescription="thin")
-    thick = write_ct(root / "p1" / "thick", scan[::2], PatientID="p1", SeriesDescription="thick", spacing=(5, 1, 1))
-    other = write_ct(root / "p2", scan[::-1], PatientID="p2", FrameOfReferenceUID=uid("other"))
+    names = [{"SeriesInstanceUID": series, "SeriesNumber": number} for series, number in (("1.2.3", 4), ("1.2.4", 2))]
+    thin = write_ct(root / "p1" / "thin", scan, PatientID="p1", **names[0])
+    thick = write_ct(root / "p1" / "thick", scan[::2], PatientID="p1", spacing=(5, 1, 1), **names[1])
+    other = write_ct(
+        root / "p2", scan[::-1], PatientID="p2", FrameOfReferenceUID=uid("other"), SeriesInstanceUID="1.2.50000000001"
+    )
     write_ct(root / "p3", scan, PatientID="p3", FrameOfReferenceUID=uid("nothing drawn"))
     drawn = DRAWN.T
     write_seg(root / "p1" / "seg.dcm", thin, {"Liver": drawn == 1, "Tumour": drawn == 2})
@@ -44,21 +53,21 @@ def dicom_folder(root: Path) -> Path:
 def test_dicom(tmp_path: Path, wording: SnapshotAssertion) -> None:
     root = dicom_folder(tmp_path / "study")
     dataset = registry.make("datasets", str(root))
-    assert dataset.cases() == ("p1 thick", "p1 thin", "p2")
+    assert dataset.cases() == (THICK, THIN, P2)
     assert [dataset.patient(case) for case in dataset.cases()] == ["p1", "p1", "p2"]
     assert dataset.card.modality == "CT"
     assert dataset.card.caveats == wording
     affine = np.diag([-1.0, -1.0, 2.0, 1.0])
     inside = np.zeros(SHAPE, dtype=bool)
     inside[5:9, 5:10, 2:4] = True
-    targets = found(root, "p1 thin", affine)
+    targets = found(root, THIN, affine)
     assert {key: targets[key].sum() for key in targets} == {"GTV.1": 40, "Liver.1": 144, "Tumour.1": 49}
     assert np.array_equal(targets["Liver.1"], DRAWN == 1)
     assert np.array_equal(targets["Tumour.1"], DRAWN == 2)
     assert np.array_equal(targets["GTV.1"], inside)
     affine[2, 2] = 5
-    assert same(found(root, "p1 thick", affine), {"Liver.1": (DRAWN == 1)[:, :, ::2]})
-    scan = store.open_case(dataset, "p1 thin").volume
+    assert same(found(root, THICK, affine), {"Liver.1": (DRAWN == 1)[:, :, ::2]})
+    scan = store.open_case(dataset, THIN).volume
     assert np.array_equal(scan.grid.from_canonical(scan.array), image())
 
 
@@ -71,7 +80,7 @@ def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:
             tags.save_as(path)
     dataset = registry.make("datasets", str(root))
     assert dataset.card.modality == ""
-    for case, modality in (("p1 thin", "CT"), ("p2", "MR")):
+    for case, modality in ((THIN, "CT"), (P2, "MR")):
         store.prepare(dataset, case)
         assert store.open_case(dataset, case).volume.modality == modality
 
@@ -81,9 +90,9 @@ def test_a_slice_that_is_truncated_is_told_of_its_case_alone(tmp_path: Path, wor
     path = min(path for path in (root / "p2").iterdir() if path.name != "seg.dcm")
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(IntraBenchError) as caught:
-        load(root, "p2")
+        load(root, P2)
     assert caught == wording
-    assert list(found(root, "p1 thick", np.diag([-1.0, -1.0, 5.0, 1.0]))) == ["Liver.1"]
+    assert list(found(root, THICK, np.diag([-1.0, -1.0, 5.0, 1.0]))) == ["Liver.1"]
 
 
 def test_a_file_that_may_not_be_read_is_named_and_the_others_are_used(
@@ -103,7 +112,7 @@ def test_a_file_that_may_not_be_read_is_named_and_the_others_are_used(
     monkeypatch.setattr("io.open", refusing)
     monkeypatch.setattr("builtins.open", refusing)
     dataset = registry.make("datasets", str(root))
-    assert dataset.cases() == ("p1 thick", "p1 thin", "p2")
+    assert dataset.cases() == (THICK, THIN, P2)
     (told,) = [note for note in dataset.card.caveats if "secret" in note]
     assert "0secret cannot be read" in told
     assert told.endswith("it is left out")
@@ -126,11 +135,86 @@ def test_dicom_without_drawings_or_of_other_patients(tmp_path: Path, wording: Sn
     assert caught == wording
 
 
-def test_dicom_without_descriptions_or_ids(tmp_path: Path) -> None:
-    root, scan = tmp_path / "anonymous", (image().T + 1000).astype(np.uint16)
-    for number, patient in enumerate(("x", "x", "")):
-        series = write_ct(root / str(number), scan, PatientID=patient, SeriesInstanceUID=f"1.2.3456789012345{number}")
-        write_seg(root / f"seg{number}", series, {"Liver": DRAWN.T == 1})
+def drawn_series(root: Path, series: str, **tags: Any) -> str:
+    """Adds a series with a SEG to a folder; returns its folder."""
+    images = write_ct(root / series / "ct", (image().T + 1000).astype(np.uint16), SeriesInstanceUID=series, **tags)
+    write_seg(root / series / "seg.dcm", images, {"Liver": DRAWN.T == 1})
+    return series
+
+
+def names_in(root: Path) -> list[str]:
+    """The names of the cases, as the folder gives them now."""
+    return list(registry.make("datasets", str(root)).cases())
+
+
+def test_a_case_keeps_its_name_when_series_are_added_and_removed(tmp_path: Path) -> None:
+    """Also the only series of a patient, one with the number of another, and those without numbers."""
+    root = tmp_path / "study"
+    drawn_series(root, "1.2.840.5.70000001", PatientID="P", SeriesNumber=4)
+    assert names_in(root) == ["P 4 70000001"]
+    drawn_series(root, "1.2.840.5.10000002", PatientID="P", SeriesNumber=4)
+    drawn_series(root, "1.2.840.5.10000003", PatientID="P")
+    drawn_series(root, "1.2.840.5.10000004", PatientID="Q", SeriesNumber=0)
+    assert names_in(root) == ["P 10000003", "P 4 10000002", "P 4 70000001", "Q 0 10000004"]
+    shutil.rmtree(root / "1.2.840.5.10000002")
+    assert names_in(root) == ["P 10000003", "P 4 70000001", "Q 0 10000004"]
     dataset = registry.make("datasets", str(root))
-    assert dataset.cases() == ("567890123452", "x 1", "x 2")
-    assert [dataset.patient(case) for case in dataset.cases()] == ["567890123452", "x", "x"]
+    assert [dataset.patient(case) for case in dataset.cases()] == ["P", "P", "Q"]
+
+
+def test_series_without_a_patient_and_uids_with_equal_ends(tmp_path: Path) -> None:
+    root = tmp_path / "anonymous"
+    first, second = (
+        "1.3.12.2.1107.5.30000010071607034867100001234.0.0.0",
+        "1.3.12.2.1107.5.30000010071607034867100005678.0.0.0",
+    )
+    for series in (first, second):
+        drawn_series(root, series, PatientID="")
+    assert names_in(root) == ["00001234", "00005678"]  # all UIDs of this scanner end in .0.0.0
+    dataset = registry.make("datasets", str(root))
+    assert [dataset.patient(case) for case in dataset.cases()] == ["00001234", "00005678"]
+    for series in ("1.2.1.12345678", "1.2.2.12345678"):
+        drawn_series(tmp_path / "equal", series, PatientID="P")
+    assert names_in(tmp_path / "equal") == ["P 1.2.1.12345678", "P 1.2.2.12345678"]
+
+
+def test_a_series_number_that_is_none(tmp_path: Path) -> None:
+    drawn_series(tmp_path / "d", "1.2.840.5.70000001", PatientID="P", SeriesNumber=4)
+    for path in (tmp_path / "d" / "1.2.840.5.70000001" / "ct").iterdir():
+        tags = pydicom.dcmread(path)
+        tags[0x00200011] = pydicom.DataElement(0x00200011, "SH", "four")
+        tags.save_as(path)
+    assert names_in(tmp_path / "d") == ["P 70000001"]
+
+
+def test_headers_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a file is added, changed or removed; what cannot be read is tried again."""
+    root, read = tmp_path / "study", list[Path]()
+    drawn_series(root, "1.2.840.5.70000001", PatientID="P")
+    reader = dicom_series.read_dataset
+
+    def counted(path: Path, *keywords: str) -> Any:
+        read.append(path)
+        return reader(path, *keywords)
+
+    monkeypatch.setattr(dicom_series, "read_dataset", counted)
+    first = find_series(root)
+    assert len(read) == 11
+    assert find_series(root) == first
+    assert len(read) == 11
+    seg = root / "1.2.840.5.70000001" / "seg.dcm"
+    content = seg.read_bytes()
+    seg.unlink()
+    assert [one.modality for one in find_series(root)[0]] == ["CT"]
+    seg.write_bytes(content[:300])
+    for _ in range(2):
+        assert list(find_series(root)[1]) == [seg]
+    assert len(read) == 11 + 10 + 11 + 11
+    seg.write_bytes(content)
+    assert find_series(root) == first
+    (place,) = (data_root() / "dicom").iterdir()
+    place.write_text("{")
+    assert find_series(root) == first
+    assert place.stat().st_size > 1000
+    store.remove(registry.make("datasets", str(root)))
+    assert not place.exists(), "it has names of patients"

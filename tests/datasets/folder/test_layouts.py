@@ -173,7 +173,7 @@ def test_one_image_and_its_label(tmp_path: Path, wording: SnapshotAssertion) -> 
     scan, drawn = save(tmp_path / "p1" / "scan.nii.gz", image()), save(tmp_path / "elsewhere" / "seg.nii", labels())
     spec = f"{scan}:label={drawn}"
     assert registry.make("datasets", spec).short_spec == "p1"
-    assert same(found(spec, "scan"), PLAIN)
+    assert same(found(spec, "scan elsewhere seg"), PLAIN)
     with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", str(scan))
     assert caught == wording
@@ -181,9 +181,52 @@ def test_one_image_and_its_label(tmp_path: Path, wording: SnapshotAssertion) -> 
         registry.make("datasets", f"{scan}:label=no.nii")
 
 
+@pytest.mark.parametrize(
+    ("label", "case"),
+    [
+        ("p1/anna.nii.gz", "scan anna"),
+        ("p1/bob.nii", "scan bob"),
+        ("p1/anna/scan.nii.gz", "scan anna scan"),
+        ("p1/bob/scan.nii.gz", "scan bob scan"),
+        ("p1/scan.nrrd", "scan scan"),
+    ],
+)
+def test_labels_of_several_people_are_cases_of_one_patient(tmp_path: Path, label: str, case: str) -> None:
+    """The name is made of the two files alone, so nobody's labels replace those of others."""
+    scan = save(tmp_path / "p1" / "scan.nii.gz", image())
+    (tmp_path / label).parent.mkdir(exist_ok=True)
+    (tmp_path / label).touch()
+    dataset = registry.make("datasets", f"{scan}:label={tmp_path / label}")
+    assert dataset.cases() == (case,)
+    assert dataset.patient(case) == "scan"
+    assert dataset.short_spec == "p1"
+
+
 def test_two_folders_anywhere(tmp_path: Path) -> None:
+    """Cases keep the names of their files; the data set says whose labels it has."""
     root = pair(tmp_path / "lab")
-    assert same(found(f"{root / 'images'}:label={root / 'labels'}", "c1"), PLAIN)
+    spec = f"{root / 'images'}:label={root / 'labels'}"
+    assert same(found(spec, "c1"), PLAIN)
+    assert registry.make("datasets", spec).short_spec == "images:label=labels"
+    (root / "labels").rename(root / "labels of bob")
+    named = registry.make("datasets", f"{root / 'images'}:label={root / 'labels of bob'},channel=0")
+    assert named.short_spec == "images:label=labels_of_bob"
+    assert named.spec.startswith("images:label=labels_of_bob,channel=0,place=")
+    (root / "anna").mkdir()
+    (root / "labels of bob").rename(root / "anna" / "labels")
+    assert registry.make("datasets", f"{root / 'images'}:label={root / 'anna/labels'}").short_spec == (
+        "images:label=anna-labels"
+    )
+    assert same(found(f"{root / 'images'}:label={root / 'anna/labels'}", "c1"), PLAIN)
+
+
+def test_two_images_of_one_name_are_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = nnunet(tmp_path / "set")
+    save(root / "imagesTr" / "case_000_0000.nii", image(5))
+    with pytest.raises(IntraBenchError) as caught:
+        load(root, "case_000")
+    assert caught == wording
+    load(root, "case_001")
 
 
 def test_other_formats(tmp_path: Path) -> None:

@@ -149,3 +149,14 @@ def test_what_is_missing_is_named(tmp_path: Path, kind: str, said: str) -> None:
         people(root, "a", segmentations=PEOPLE)
     with pytest.raises(IntraBenchError, match=said):
         registry.make("datasets", str(root)).cases()
+
+
+def test_two_pictures_of_one_name_are_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    for name in ("a.jpg", "a.png", "b.jpg"):
+        photo(tmp_path / "photos" / "images" / name)
+    for name in ("a", "b"):
+        mask(tmp_path / "photos" / "annotations" / f"{name}.png", drawn(1, 2))
+    with pytest.raises(IntraBenchError) as caught:
+        targets(tmp_path / "photos")
+    assert caught == wording
+    assert len(targets(tmp_path / "photos", "b")) > 0

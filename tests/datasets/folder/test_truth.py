@@ -27,15 +27,22 @@ LIVER, TUMOUR = (labels() == 1).T, (labels() == 2).T  # on slices 1 to 4; 4 to 6
 
 Study = Callable[[Path], list[Path]]
 
+SERIES = {"p1": "1.2.840.10000001", "p2": "1.2.840.10000002"}
+DRAWN = {"p1": "1.2.840.20000001", "p2": "1.2.840.20000002"}
+P1, P2 = "p1 10000001", "p2 10000002"
+"""The cases: PatientID and the end of the series UID."""
+
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     """Puts two patients with a SEG each into a folder; returns the slices of the second."""
     made = tmp_path_factory.mktemp("study")
     for patient in ("p1", "p2"):
-        tags = {"SeriesInstanceUID": uid(f"ct of {patient}"), "FrameOfReferenceUID": uid(patient)}
+        tags = {"SeriesInstanceUID": SERIES[patient], "FrameOfReferenceUID": uid(patient)}
         slices = write_ct(made / patient / "ct", SCAN, PatientID=patient, **tags)
-        write_seg(made / patient / "seg.dcm", slices, {"Liver": LIVER, "Tumour": TUMOUR})
+        write_seg(
+            made / patient / "seg.dcm", slices, {"Liver": LIVER, "Tumour": TUMOUR}, SeriesInstanceUID=DRAWN[patient]
+        )
 
     def copied(root: Path) -> list[Path]:
         shutil.copytree(made, root)
@@ -77,13 +84,13 @@ def test_a_series_without_some_of_the_slices_of_its_seg(
     slices = study(tmp_path / "d")
     for index in missing:
         slices[index].unlink()
-    said = lost.replace("SERIES", uid("ct of p2"))
+    said = lost.replace("SERIES", SERIES["p2"])
     check, run = both(say, tmp_path / "d")
     assert (check.code, run.code) == (1, 1)
     assert said in check.out
     assert said in run.err
     assert "in dataset.toml" in check.out
-    assert played() == {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok", ("p2", "*"): "no_data"}
+    assert played() == {(P1, "Liver.1"): "ok", (P1, "Tumour.1"): "ok", (P2, "*"): "no_data"}
 
 
 def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(
@@ -93,7 +100,7 @@ def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(
         path.unlink()
     rules = tmp_path / "d" / "dataset.toml"
     rules.write_text('outside = "cut"')
-    assert taken(tmp_path / "d", "p2") == {"Liver.1": 144, "Tumour.1": 32}
+    assert taken(tmp_path / "d", P2) == {"Liver.1": 144, "Tumour.1": 32}
     check, run = both(say, tmp_path / "d")
     assert (check.code, run.code) == (0, 0)
     for printed in (check.out, run.err):
@@ -101,22 +108,22 @@ def test_the_rest_of_a_cut_structure_is_used_if_the_user_says_so(
         assert line_with(printed, "cut off") == wording
         assert line_with(printed, "segmentations name") == wording
     rules.write_text('outside = "omit"')
-    assert taken(tmp_path / "d", "p2") == {"Liver.1": 144}
+    assert taken(tmp_path / "d", P2) == {"Liver.1": 144}
     text = both(say, tmp_path / "d")[1].err
     assert "17 of 49 voxels" in text
     assert line_with(text, "17 of 49 voxels") == wording
     rules.write_text('[labels]\nLiver = "liver"')  # what is not used needs no choice
-    assert taken(tmp_path / "d", "p2") == {"liver.1": 144}
+    assert taken(tmp_path / "d", P2) == {"liver.1": 144}
 
 
 def test_the_longest_stretch_of_a_series_with_a_gap(study: Study, tmp_path: Path, say: Say) -> None:
     study(tmp_path / "d")[2].unlink()
     (tmp_path / "d" / "dataset.toml").write_text('gaps = "longest"\noutside = "cut"')
-    assert taken(tmp_path / "d", "p2") == {"Liver.1": 72, "Tumour.1": 49}  # slices 3 to 9
-    stored = store.open_case(registry.make("datasets", str(tmp_path / "d")), "p2").volume
+    assert taken(tmp_path / "d", P2) == {"Liver.1": 72, "Tumour.1": 49}  # slices 3 to 9
+    stored = store.open_case(registry.make("datasets", str(tmp_path / "d")), P2).volume
     assert np.array_equal(stored.grid.from_canonical(stored.array), image()[:, :, 3:])
     check, run = both(say, tmp_path / "d")
-    note = "p2: slices are at uneven distances; of 9, only the 7 from 6.00 to 18.00 mm along the normal are used"
+    note = f"{P2}: slices are at uneven distances; of 9, only the 7 from 6.00 to 18.00 mm along the normal are used"
     assert (check.code, run.code) == (0, 0)
     assert note in check.out
     assert note in run.err
@@ -165,11 +172,11 @@ def test_a_case_whose_segmentation_cannot_be_read_fails(
         assert why in printed
         assert sentence_with(printed, "move that file away") == wording
         assert line_with(printed, "1 of 3 image") == wording
-    sound = {("p1", "Liver.1"): "ok", ("p1", "Tumour.1"): "ok"}
-    assert played() == sound | {("p2", "*"): "no_data"}
+    sound = {(P1, "Liver.1"): "ok", (P1, "Tumour.1"): "ok"}
+    assert played() == sound | {(P2, "*"): "no_data"}
     bad.write_bytes(whole)
     assert both(say, root)[1].code == 0
-    assert played() == sound | {("p2", "Liver.1"): "ok", ("p2", "Tumour.1"): "ok"}
+    assert played() == sound | {(P2, "Liver.1"): "ok", (P2, "Tumour.1"): "ok"}
 
 
 def test_a_case_whose_only_image_cannot_be_read_fails(
@@ -180,9 +187,9 @@ def test_a_case_whose_only_image_cannot_be_read_fails(
         path.write_bytes(path.read_bytes()[:300])
     check, run = both(say, root)
     assert (check.code, run.code) == (1, 1)
-    assert sentence_with(run.err, "d, case p2") == wording
+    assert sentence_with(run.err, "d, case p2 ") == wording
     assert "drawn on images that are not in this folder" not in run.err
-    assert played()["p2", "*"] == "no_data"
+    assert played()["p2 1 20000002", "*"] == "no_data"  # named by the series of the segmentation
 
 
 def test_a_broken_slice_does_not_make_cases_of_scans_without_segmentation(
@@ -197,22 +204,22 @@ def test_a_broken_slice_does_not_make_cases_of_scans_without_segmentation(
     assert line_with(run.err, "1 of 3 image") == wording
     (root / "p2" / "more.dcm").write_bytes(slices[3].read_bytes()[:300])  # may be of either series
     assert both(say, root)[1].code == 1
-    assert {case for case, _ in played()} == {"p1", "p2", f"p2 {uid(root / 'p2' / 'scout')}"}
+    assert {case for case, _ in played()} == {P1, P2, f"p2 {uid(root / 'p2' / 'scout')[-8:]}"}
 
 
 def test_a_structure_set_beyond_its_series_does_not_hide_the_sound_ones(tmp_path: Path) -> None:
-    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1")
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1", SeriesInstanceUID=SERIES["p1"])
     corners = np.array([[4.5, 4.5], [4.5, 9.5], [8.5, 9.5], [8.5, 4.5]])
     inside = [np.column_stack([corners, np.full(4, 2.0 * z)]) for z in (2, 3)]
     beyond = [np.column_stack([corners, np.full(4, 2.0 * z)]) for z in (9, 10)]
     beside = [points + [300, 0, 0] for points in inside]
     write_rtstruct(tmp_path / "d" / "rt", slices, {"GTV": inside, "Couch": beside})
-    assert taken(tmp_path / "d", "p1") == {"GTV.1": 40}
+    assert taken(tmp_path / "d", P1) == {"GTV.1": 40}
     write_rtstruct(tmp_path / "d" / "rt", slices, {"GTV": inside, "Cord": beyond})
     (tmp_path / "d" / "dataset.toml").write_text('outside = "omit"')
-    assert taken(tmp_path / "d", "p1") == {"GTV.1": 40}
+    assert taken(tmp_path / "d", P1) == {"GTV.1": 40}
     (tmp_path / "d" / "dataset.toml").write_text('outside = "cut"')
-    assert taken(tmp_path / "d", "p1") == {"GTV.1": 40, "Cord.1": 20}
+    assert taken(tmp_path / "d", P1) == {"GTV.1": 40, "Cord.1": 20}
 
 
 def square(z: float, side: float = 5) -> np.ndarray:
@@ -222,10 +229,10 @@ def square(z: float, side: float = 5) -> np.ndarray:
 
 
 def test_contours_that_are_odd_are_told(tmp_path: Path, say: Say, wording: SnapshotAssertion) -> None:
-    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1")
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1", SeriesInstanceUID=SERIES["p1"])
     twice, thick, thin = [square(2), square(2), square(3)], [square(2), square(4)], [square(2, 0.3)]
     write_rtstruct(tmp_path / "d" / "rt", slices, {"Twice": twice, "Thick": thick, "Thin": thin})
-    assert taken(tmp_path / "d", "p1") == {"Twice.1": 50, "Thick.1": 50}
+    assert taken(tmp_path / "d", P1) == {"Twice.1": 50, "Thick.1": 50}
     check, run = both(say, tmp_path / "d")
     for printed in (check.out, run.err):
         assert line_with(printed, "neighbouring slices") == wording
@@ -237,7 +244,7 @@ def test_a_copy_of_a_segmentation_does_not_count(study: Study, tmp_path: Path, s
     study(tmp_path / "d")
     seg = tmp_path / "d" / "p2" / "seg.dcm"
     (tmp_path / "d" / "p2" / "z.dcm").write_bytes(seg.read_bytes())
-    assert taken(tmp_path / "d", "p2") == {"Liver.1": 144, "Tumour.1": 49}
+    assert taken(tmp_path / "d", P2) == {"Liver.1": 144, "Tumour.1": 49}
     copy = f"{tmp_path / 'd' / 'p2' / 'z.dcm'} is a copy of {seg}, so it does not count"
     assert copy in both(say, tmp_path / "d")[1].err
 
@@ -319,11 +326,11 @@ def test_a_sheared_scan_is_resampled_if_the_user_says_so(tmp_path: Path) -> None
 
 def test_gantry_tilt_keeps_slices_and_contours(tmp_path: Path) -> None:
     """Slices shifted by whole pixels are shifted back without loss."""
-    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1", step=(0, 1, 2))
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1", SeriesInstanceUID=SERIES["p1"], step=(0, 1, 2))
     write_seg(tmp_path / "d" / "seg", slices, {"Liver": LIVER, "Tumour": TUMOUR})
     (tmp_path / "d" / "dataset.toml").write_text('shear = "resample"')
-    assert taken(tmp_path / "d", "p1") == {"Liver.1": 144, "Tumour.1": 49}
-    volume = store.open_case(registry.make("datasets", str(tmp_path / "d")), "p1").volume
+    assert taken(tmp_path / "d", P1) == {"Liver.1": 144, "Tumour.1": 49}
+    volume = store.open_case(registry.make("datasets", str(tmp_path / "d")), P1).volume
     assert (volume.shape, volume.spacing_mm) == ((10, 27, 20), (2.0, 1.0, 1.0))
     array = volume.grid.from_canonical(volume.array)
     for z in range(10):

@@ -361,7 +361,7 @@ def test_lines_without_a_common_target_are_shown_and_not_compared(tmp_path: Path
     assert {line[1]: line[-1][:5] for line in page.tables["effort"][1:]} == {"one": "0.800", "other": "0.700"}
     assert "ranking" not in page.tables
     assert sentence_with(text, "has a value of every") == wording
-    written = [path.name for path in write_figures(tmp_path / "results", tmp_path / "figures")]
+    written = [path.name for path in write_figures(tmp_path / "results", tmp_path / "figures")[0]]
     assert "dice_by_size.png" in written
     assert "ranking.png" not in written
 
