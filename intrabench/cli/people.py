@@ -10,7 +10,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.results import Out, tell_damage, tell_selection
 from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 from intrabench.errors import IntraBenchError, several
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.people.rating.study import Study
+    from intrabench.results.selection import Selection
 
 rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
 
@@ -27,6 +28,7 @@ Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of the stu
 
 
 @rate_app.command("design")
+@o.of_results()
 def rate_design(
     folder: Folder,
     out: Out = None,
@@ -44,6 +46,8 @@ def rate_design(
     round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom.")] = 0,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Make a study from a run with --save-masks: who rates which masks, in which order."""
     from intrabench.people.rating.design import Plan, Question, design
@@ -63,9 +67,10 @@ def rate_design(
         round=round,
         seed=seed,
     )
-    study, notes = design(results_folder(out), folder, plan)
+    study, notes = design(results_folder(out), folder, plan, selection)
     for code in study.raters:
         note(f"{code} rates {several(len(study.order(code)), 'mask')}")
+    tell_selection(selection)
     echo(*notes, err=True)
     note(f"wrote {folder}; next: intrabench rate serve {folder}")
 
@@ -209,6 +214,7 @@ def annotate(
         serve(make, host, port, lambda address: announce(address, tokens, host, echo))
 
 
+@o.of_results()
 def calibrate(
     results: Annotated[
         Path | None, typer.Argument(help="Results folder, as --out. Default: that of `intrabench annotate`.")
@@ -218,6 +224,8 @@ def calibrate(
     name: Annotated[str, typer.Option("--name", help="Its name in results. Default: that of the file.")] = "",
     force: Annotated[bool, flag("--force", help="Replace a file that exists.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Measure on recordings of people how long actions take and how exactly they hit, for `run --effort --hand`."""
     from intrabench.cli.console import print_frame
@@ -229,7 +237,7 @@ def calibrate(
     if results is not None and out is not None:
         raise IntraBenchError(f"{results} and --out {out} are two results folders; give one, and the file as --file")
     folder = results_folder(results or out)
-    found = measure(folder, name or file.stem)
+    found = measure(folder, name or file.stem, selection)
     write(found, file, force)
     print_frame(found.frame(), f"{found.calibration.id}, {found.calibration.content['seconds']['source']}")
     echo(*found.notes, err=True)
@@ -237,16 +245,16 @@ def calibrate(
     tell_damage(folder)
 
 
+@o.of_results()
 def gap(
     results: Annotated[
         list[Path], typer.Argument(help="Results folders of people and of runs. Default: that of `intrabench run`.")
     ] = [],  # noqa: B006
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="Only this model.", autocompletion=o.completes("models"))
-    ] = "",
     metric: Annotated[str, typer.Option("--metric", help="Score to compare.")] = "dice",
     csv: Annotated[Path | None, typer.Option("--csv", help="Also write the table to this file.")] = None,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Compare simulated users with people on the same targets and models: scores at equal effort, and their clicks."""
     from intrabench.cli.console import print_frame
@@ -258,7 +266,7 @@ def gap(
 
     add_plugins(plugin)
     folders = list(results) or [results_folder(None)]
-    found = compare(folders, metric, model)
+    found = compare(folders, metric, selection)
     for (name, prompter), part in found.frame.partition_by("model", "prompter", as_dict=True).items():
         print_frame(_gap_frame(part), f"{prompter}, {name}: simulated minus people, 95 % intervals over patients")
     echo(*found.notes, err=True)

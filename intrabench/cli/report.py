@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from intrabench.cli.console import echo, note
-from intrabench.cli.options import completes
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.options import completes, of_results
+from intrabench.cli.results import Out, tell_damage, tell_selection
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
 from intrabench.errors import IntraBenchError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from intrabench.reporting.make_table import Table
     from intrabench.reporting.reference.claims import PublishedClaims
+    from intrabench.results.selection import Selection
     from intrabench.statistics.compare import Comparison
 
 Metric = Annotated[
@@ -46,6 +47,7 @@ def add_reports(app: typer.Typer) -> None:
         app.command()(command)
 
 
+@of_results()
 def table(
     out: Out = None,
     metric: Metric = "",
@@ -56,9 +58,6 @@ def table(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
-    protocol: Annotated[
-        str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1, or of several, separated by commas.")
-    ] = "",
     groups: Annotated[bool, flag("--groups", help="Robustness to the position of clicks.")] = False,
     users: Annotated[bool, flag("--users", help="Real first clicks beside simulated ones.")] = False,
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
@@ -69,6 +68,8 @@ def table(
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Tabulate effort against a metric."""
     # At the beginning, where nothing is local but the arguments.
@@ -79,7 +80,10 @@ def table(
     add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **query)
-    show_table(found, "csv" if csv else "json" if json else format)
+    kind = "csv" if csv else "json" if json else format
+    show_table(found, kind)
+    if kind != "text":  # whose heading says it
+        tell_selection(selection)
     echo(*found.left_out, err=True)
     _tell_lacking(folder)
 
@@ -112,6 +116,7 @@ def show_table(table: Table, format: str = "text", everything: str = "--csv has 
         echo(warning)
 
 
+@of_results()
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same kind.")],
@@ -130,9 +135,11 @@ def compare(
     csv: Annotated[bool, flag("--csv", help="All digits, as CSV.")] = False,
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
-    names = ("a", "b", "metric", "round", "aggregation", "failed", "empty")
+    names = ("a", "b", "metric", "round", "aggregation", "failed", "empty", "selection")
     arguments: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.reporting.comparison import as_json, long, make_comparison, make_published_comparison
     from intrabench.reporting.formats import formatted
@@ -146,6 +153,8 @@ def compare(
     if reference:
         claims = make_published_comparison(folder, **arguments, reference=reference, correlation=_numbers(correlation))
         _show_published(claims, a, b, "csv" if csv else "json" if json else "text")
+        if csv or json:
+            tell_selection(selection)
         _tell_lacking(folder)
         return
     found = make_comparison(folder, **arguments)
@@ -153,6 +162,7 @@ def compare(
         show(as_json(found, a, b), json)
     elif csv:
         echo(*formatted(long(found), "csv").removesuffix("\n").split("\n"))
+        tell_selection(selection)
     else:
         _show_comparison(found, a, b)
     _tell_lacking(*folders_of(folder, a, b))
@@ -172,6 +182,7 @@ def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
     echo_sentences(*definitions(found, a, b), *remarks(found, a, b))
 
 
+@of_results()
 def power(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")] = "",
     b: Annotated[
@@ -197,9 +208,11 @@ def power(
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Say how many patients a comparison needs, the smallest difference it can see, and where differences vary."""
-    names = ("a", "b", "metric", "round", "difference", "alpha", "power", "aggregation", "failed", "empty")
+    names = ("a", "b", "metric", "round", "difference", "alpha", "power", "aggregation", "failed", "empty", "selection")
     given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.cli.console import echo_sentences, print_frame
     from intrabench.reporting.formats import formatted
@@ -214,6 +227,7 @@ def power(
     else:
         frame = found.frame if kind in ("csv", "json") else found.readable
         echo(*formatted(frame, kind).removesuffix("\n").split("\n"))
+        tell_selection(selection)
     echo(*found.left_out, err=True)
     _tell_lacking(*found.folders)
 
@@ -241,6 +255,7 @@ def _show_published(claims: PublishedClaims, a: str, b: str, format: str) -> Non
     echo_sentences(*claims.said)
 
 
+@of_results()
 def report(
     file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("report.html"),
     out: Out = None,
@@ -252,14 +267,11 @@ def report(
             autocompletion=completes("metrics"),
         ),
     ] = "",
-    protocol: Annotated[
-        str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1, or of several, separated by commas.")
-    ] = "",
     title: Annotated[str, typer.Option("--title", help="The heading of the page.")] = "",
     open: Annotated[bool, flag("--open", help="Open the page in a browser.")] = False,
-    targets: Annotated[
+    views: Annotated[
         int,
-        typer.Option("--targets", help="Number of targets in the viewer, per data set; very many are shown coarser."),
+        typer.Option("--views", help="Number of targets in the viewer, per data set; very many are shown coarser."),
     ] = 12,
     aggregation: How = "protocol",
     failed: Failed = "worst",
@@ -268,6 +280,8 @@ def report(
         Path | None, typer.Option("--ratings", metavar="STUDY", help="Also show what people said in this rating study.")
     ] = None,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
     from intrabench.reporting.page.page import write_report
@@ -278,9 +292,11 @@ def report(
     if out and is_html(out):
         raise IntraBenchError(f"--out {out}: that is the results folder; name the file without an option: report {out}")
     add_plugins(plugin)
+    if number := next((one for one in selection.targets if one.isdecimal()), ""):
+        raise IntraBenchError(f"--targets {number} is no name; the number of targets shown is --views {number}")
     folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
     tables = list(_rating_tables(ratings)) if ratings else []
-    unread = write_report(folder, file, targets, statistic, tables, protocol, title)
+    unread = write_report(folder, file, views, statistic, tables, title, selection)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
     _tell_lacking(folder, unread=unread)
     if open and not webbrowser.open(file.absolute().as_uri()):
@@ -295,16 +311,19 @@ def _rating_tables(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     yield from sections(Analysis(long(Study.open(study))))
 
 
+@of_results()
 def figures(
     folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")],
     out: Out = None,
     metric: Metric = "",
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Draw curves, ranking and scores by target size as pictures for papers."""
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    for path in write_figures(results_folder(out), folder, format, metric=metric):
+    for path in write_figures(results_folder(out), folder, format, metric, selection):
         note(f"wrote {path}")
     _tell_lacking(results_folder(out))

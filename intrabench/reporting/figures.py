@@ -22,9 +22,10 @@ from intrabench.reporting.footnotes import sentence
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.evaluation import Evaluation, counted_rows
+from intrabench.statistics.evaluation import Evaluation
 from intrabench.statistics.measures import best, scored_by, summary
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
@@ -42,7 +43,13 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#
 _MARKS, _DASHES = "os^Dv", ("-", "--", ":")
 
 
-def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",), metric: str = "") -> list[Path]:
+def write_figures(
+    results: Path,
+    folder: Path,
+    formats: Sequence[str] = ("png",),
+    metric: str = "",
+    selection: Selection = EVERYTHING,
+) -> list[Path]:
     """Write curves against each effort, the ranking, and scores by target size; return the files.
 
     metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in
@@ -56,7 +63,7 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
             raise IntraBenchError(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
-    whole = Evaluation.of(results, *counted_rows(results, metric), Statistic(metric))
+    whole = Evaluation.of(results, Statistic(metric), selection)
     evaluation, lines, names = whole.shared, whole.lines, whole.names
     rows, scored = evaluation.rows, evaluation.scored
     metric, how = evaluation.statistic.metric, evaluation.statistic.how
@@ -78,7 +85,8 @@ def write_figures(results: Path, folder: Path, formats: Sequence[str] = ("png",)
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         note = sentence(adapted(rows, ["line"]), names)
-        note = " ".join(filter(None, [note, *(f"{words[0].upper()}{words[1:]}." for words in evaluation.compared)]))
+        about = filter(None, [selection.words, *evaluation.compared])
+        note = " ".join(filter(None, [note, *(f"{words[0].upper()}{words[1:]}." for words in about)]))
         short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))

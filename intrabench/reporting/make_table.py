@@ -26,9 +26,10 @@ from intrabench.reporting.table import (
     round_table,
 )
 from intrabench.results.current import IDENTITY
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
 from intrabench.statistics.coverage import on_shared
-from intrabench.statistics.evaluation import counted_rows, protocols_of
+from intrabench.statistics.evaluation import counted_rows
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.statistic import averaged_otherwise, averages, leading, statistic_of, with_numbers
@@ -85,13 +86,13 @@ def make_table(
     aggregation: str,
     failed: str,
     empty: str,
-    protocol: str,
     groups: bool,
     users: bool,
     interval: bool,
     counts: bool,
     reference: str,
     common: bool = False,
+    selection: Selection = EVERYTHING,
 ) -> Table:
     """The table of a results folder.
 
@@ -105,13 +106,13 @@ def make_table(
     lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
     statistic = statistic_of(metric, aggregation, failed, empty, round)
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, lines, columns)
-    rows, layout, presets, left_out = _read(folder, asked, metric, protocol, lead=not reference)
+    rows, layout, presets, left_out = _read(folder, asked, metric, selection, lead=not reference)
     if common:
         rows, lacking = on_shared(rows, layout.measured(rows), apart_by_effort(rows, layout).by)
         left_out = [*left_out, *lacking]
         if rows.is_empty():
             raise IntraBenchError(f"the lines in {folder} share no target; omit --common, or choose fewer of them")
-    paper = protocol if reference == "paper" else ""
+    paper = ",".join(selection.protocol) if reference == "paper" else ""
     if clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
         ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
@@ -127,17 +128,18 @@ def make_table(
     else:
         table = _of_metric(rows, layout, per_round, interval, counts)
     check_round(rows, round, folder)
-    return replace(table, left_out=[*left_out, *table.left_out])
+    heading = "; ".join(filter(None, [table.heading, selection.words]))
+    return replace(table, heading=heading, left_out=[*left_out, *table.left_out])
 
 
 def _read(
-    folder: Path, asked: Layout, metric: str, protocol: str, lead: bool
+    folder: Path, asked: Layout, metric: str, selection: Selection, lead: bool
 ) -> tuple[pl.DataFrame, Layout, Sequence[Protocol], list[str]]:
     """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
     protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
     """
-    rows, left_out = counted_rows(folder, asked.metric, protocol, asked.by)
-    presets = [] if metric else with_numbers(protocols_of(protocol) or rows["protocol"].unique().sort().to_list())
+    rows, left_out = counted_rows(folder, asked.metric, selection, asked.by)
+    presets = [] if metric else with_numbers(rows["protocol"].unique().sort().to_list())
     leads = leading(presets) if lead and not metric else asked.metric
     layout = replace(asked, metric=leads, root=folder, how=averages(presets, asked.how))
     left_out += two_spellings(rows["model"].unique().sort())

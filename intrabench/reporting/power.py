@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.compare import (
     Contest,
     Settings,
@@ -65,6 +66,7 @@ def make_power(
     aggregation: str,
     failed: str,
     empty: str,
+    selection: Selection = EVERYTHING,
 ) -> PowerTable:
     """The power of comparisons of A and B, as `contests` has them; without these, of every two models of a folder.
 
@@ -78,7 +80,7 @@ def make_power(
         raise IntraBenchError(
             f"{a or b} alone is no comparison; give two results folders, models or prompters, or none"
         )
-    pairs, left_out = _pairs(folder, a, b, asked)
+    pairs, left_out = _pairs(folder, a, b, asked, selection)
     played = pl.concat((side for *_, one in pairs for side in (one.a, one.b)), how="diagonal_relaxed")
     folders = folders_of(folder, a, b) if a else [folder]
     check_round(played, round, *folders)
@@ -95,7 +97,7 @@ def make_power(
     return PowerTable(
         frame,
         readable,
-        _heading(settings, question, common),
+        "; ".join(filter(None, [_heading(settings, question, common), selection.words])),
         readable.columns[: readable.columns.index("needed")],
         _said(frame, shown, question),
         [*dict.fromkeys([*left_out, *averaged_otherwise(played["protocol"], settings.how)])],
@@ -103,11 +105,13 @@ def make_power(
     )
 
 
-def _pairs(folder: Path, a: str, b: str, asked: Statistic) -> tuple[list[tuple[str, str, Contest]], list[str]]:
+def _pairs(
+    folder: Path, a: str, b: str, asked: Statistic, selection: Selection
+) -> tuple[list[tuple[str, str, Contest]], list[str]]:
     """The pairs of lines with the names of both, and what is left out."""
     if not a:
-        return contests_of_models(folder, asked.metric, asked.round)
-    found = contests(folder, a, b, asked.how, asked.round)
+        return contests_of_models(folder, asked.metric, asked.round, selection)
+    found = contests(folder, a, b, asked.how, asked.round, selection)
     return [(a, b, one) for one in found], [text for one in found for text in one.left_out]
 
 

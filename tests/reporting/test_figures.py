@@ -137,7 +137,7 @@ def test_a_curve_against_the_strength_of_a_perturbation(tmp_path: Path) -> None:
     drawn = sorted([*map(tuple, line.get_xydata().round(6).tolist())] for line in panel.lines)
     assert drawn == [[(0, 0.8), (0.1, 0.7), (0.3, 0.5)], [(0, 0.8), (0.1, 0.75), (0.3, 0.65)]]
     results = store(tmp_path / "results", rows.drop("line", "name"))
-    write_report(results, tmp_path / "page.html", targets=0)
+    write_report(results, tmp_path / "page.html", views=0)
     page = (tmp_path / "page.html").read_text()
     assert "<h2>Perturbed images</h2>" in page
     assert page.count("<figure class=drawn") == 1

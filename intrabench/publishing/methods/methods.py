@@ -15,6 +15,7 @@ from intrabench.publishing.methods.provenance import Provenance, provenance
 from intrabench.reporting.figures import drawn_figures
 from intrabench.reporting.footnotes import Footnotes, few_patients
 from intrabench.reporting.formats import escaped, formatted
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.measures import summary
 from intrabench.statistics.statistic import averaged_otherwise, statistic_of
 
@@ -74,7 +75,15 @@ class Methods:
         return [_heading("References", "text"), "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))]
 
 
-def make_methods(folder: Path, *, metric: str = "", aggregation: str = "protocol", failed: str, empty: str) -> Methods:
+def make_methods(
+    folder: Path,
+    *,
+    metric: str = "",
+    aggregation: str = "protocol",
+    failed: str,
+    empty: str,
+    selection: Selection = EVERYTHING,
+) -> Methods:
     """The methods of a results folder.
 
     metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
@@ -82,7 +91,7 @@ def make_methods(folder: Path, *, metric: str = "", aggregation: str = "protocol
     Raises:
         IntraBenchError: there are no results of prompted models, or an option is unknown.
     """
-    found = provenance(folder, statistic_of(metric, aggregation, failed, empty))
+    found = provenance(folder, statistic_of(metric, aggregation, failed, empty), selection)
     bibliography = Bibliography()
     left_out = [*found.left_out, *averaged_otherwise(found.rows["protocol"], found.statistic.how)]
     texts, items = paragraphs(found, bibliography)

@@ -34,7 +34,7 @@ def _source(page: Page) -> str:
 
 
 def read(folder: Path, *parts: pl.DataFrame, **options: Any) -> Page:
-    page, text = report(store(folder / "results", *parts), targets=0, **options)
+    page, text = report(store(folder / "results", *parts), views=0, **options)
     page.source = text  # type: ignore[attr-defined]
     return page
 

@@ -419,7 +419,7 @@ def test_every_protocol_leads_with_its_first_number(tmp_path: Path, protocol: st
     columns = {metric(scored_by(spec)).column for _, spec in numbers}
     made = pl.concat(curve([0.5, 0.9], protocol=protocol, model=model) for model in ("m", "n"))
     made = made.with_columns(pl.col("dice").alias(column) for column in columns).with_columns(pred_voxels=9)
-    page, _ = report(store(tmp_path / "results", made), targets=0)
+    page, _ = report(store(tmp_path / "results", made), views=0)
     assert f"Effort against {numbers[0][0]}" in page.text
     assert page.tables[f"own-{protocol.partition('@')[0]}"][0][3:] == [head for head, _ in numbers]
     assert page.data("answer-data")["units"][0]["stops"][-1]["rows"]
