@@ -10,7 +10,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out, tell_damage, tell_selection
+from intrabench.cli.results import Out, tell_lacking, tell_selection
 from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 from intrabench.errors import IntraBenchError, several
 
@@ -242,7 +242,7 @@ def calibrate(
     print_frame(found.frame(), f"{found.calibration.id}, {found.calibration.content['seconds']['source']}")
     echo(*found.notes, err=True)
     note(f"wrote {file}; use it: intrabench run --effort {file} --hand {file} ...")
-    tell_damage(folder)
+    tell_lacking(folder)
 
 
 @o.of_results()
@@ -258,7 +258,7 @@ def gap(
 ) -> None:
     """Compare simulated users with people on the same targets and models: scores at equal effort, and their clicks."""
     from intrabench.cli.console import print_frame
-    from intrabench.cli.results import tell_damage
+    from intrabench.cli.results import tell_lacking
     from intrabench.files.atomic import atomically, writing
     from intrabench.people.gap import gap as compare
     from intrabench.results.spreadsheet import write_csv
@@ -274,7 +274,7 @@ def gap(
         with writing(csv), atomically(csv) as part_file:
             write_csv(found.frame, part_file)
         note(f"wrote {csv}")
-    tell_damage(*folders)
+    tell_lacking(*folders)
 
 
 def _gap_frame(part: pl.DataFrame) -> pl.DataFrame:

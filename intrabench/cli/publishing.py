@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 from intrabench.cli.console import echo, echo_sentences
 from intrabench.cli.options import completes, of_results
 from intrabench.cli.report import Empty, Failed, How, Metric
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.results import Out, tell_lacking
 from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.errors import IntraBenchError, several
 
@@ -151,7 +151,7 @@ def ro_crate(
 def _show_written(root: Path, text: str, notes: Sequence[str]) -> None:
     echo(text)
     echo(*notes, err=True)
-    tell_damage(root)
+    tell_lacking(root)
 
 
 board_app = typer.Typer(help="A leaderboard as a static site, made from submissions.", no_args_is_help=True)
@@ -273,7 +273,6 @@ def methods(
         raise IntraBenchError("--markdown and --latex are different outputs; give one of them")
     from intrabench.files.atomic import atomically, writing
     from intrabench.publishing.methods.methods import make_methods
-    from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
@@ -292,8 +291,8 @@ def methods(
             echo("")
     if bib is not None:
         echo(f"wrote {len(found.bibliography.entries)} citations to {bib}", err=True)
-    echo(*found.left_out, *filter(None, [is_partial(folder)]), err=True)
-    tell_damage(folder)
+    echo(*found.left_out, err=True)
+    tell_lacking(folder)
 
 
 class NoJobs(TyperCommand):

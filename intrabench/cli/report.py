@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes, of_results
-from intrabench.cli.results import Out, tell_damage, tell_selection
+from intrabench.cli.results import Out, tell_lacking, tell_selection
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
 from intrabench.errors import IntraBenchError
 
@@ -85,15 +85,7 @@ def table(
     if kind != "text":  # whose heading says it
         tell_selection(selection)
     echo(*found.left_out, err=True)
-    _tell_lacking(folder)
-
-
-def _tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
-    """Print what results folders lack, and what else was not read; damaged parts end the command with exit code 1."""
-    from intrabench.statistics.soundness import is_partial
-
-    echo(*filter(None, map(is_partial, folders)), err=True)
-    tell_damage(*folders, unread=unread)
+    tell_lacking(folder)
 
 
 def show_table(table: Table, format: str = "text", everything: str = "--csv has everything") -> None:
@@ -155,7 +147,7 @@ def compare(
         _show_published(claims, a, b, "csv" if csv else "json" if json else "text")
         if csv or json:
             tell_selection(selection)
-        _tell_lacking(folder)
+        tell_lacking(folder)
         return
     found = make_comparison(folder, **arguments)
     if json:
@@ -165,7 +157,7 @@ def compare(
         tell_selection(selection)
     else:
         _show_comparison(found, a, b)
-    _tell_lacking(*folders_of(folder, a, b))
+    tell_lacking(*folders_of(folder, a, b))
     if any(one.worse for one in found.values()):
         raise typer.Exit(1)
 
@@ -229,7 +221,7 @@ def power(
         echo(*formatted(frame, kind).removesuffix("\n").split("\n"))
         tell_selection(selection)
     echo(*found.left_out, err=True)
-    _tell_lacking(*found.folders)
+    tell_lacking(*found.folders)
 
 
 def _numbers(words: str) -> list[float]:
@@ -298,7 +290,7 @@ def report(
     tables = list(_rating_tables(ratings)) if ratings else []
     unread = write_report(folder, file, views, statistic, tables, title, selection)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    _tell_lacking(folder, unread=unread)
+    tell_lacking(folder, unread=unread)
     if open and not webbrowser.open(file.absolute().as_uri()):
         echo(f"no browser could be opened; open {file} yourself", err=True)
 
@@ -326,4 +318,4 @@ def figures(
 
     for path in write_figures(results_folder(out), folder, format, metric, selection):
         note(f"wrote {path}")
-    _tell_lacking(results_folder(out))
+    tell_lacking(results_folder(out))

@@ -59,7 +59,7 @@ def export_rows(
     tell_selection(selection)
     if left_out:
         echo("--all writes these, too", err=True)
-    tell_damage(folder)
+    tell_lacking(folder)
 
 
 @export_app.command("masks")
@@ -93,7 +93,7 @@ def export_masks(
     tell_selection(selection)
     for notice in left_out:
         echo(notice, err=True)
-    tell_damage(results_folder(out), unread=unread)
+    tell_lacking(results_folder(out), unread=unread)
 
 
 def merge(
@@ -201,7 +201,7 @@ def verify(
             echo(*group.lines(f"{words['unknown']:<18}  {several(group.count, 'session')}"))
         echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
     tell_selection(selection)
-    tell_damage(folder, unread=damaged_masks(folder))
+    tell_lacking(folder, unread=damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
         raise typer.Exit(1)
 
@@ -209,6 +209,14 @@ def verify(
 def tell_selection(selection: Selection) -> None:
     """Say which sessions an output is of that has no place for it, such as a file or a list."""
     echo(*filter(None, [selection.words]), err=True)
+
+
+def tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
+    """Print what results folders lack, and what else was not read; damaged parts end the command with exit code 1."""
+    from intrabench.statistics.soundness import is_partial
+
+    echo(*filter(None, map(is_partial, folders)), err=True)
+    tell_damage(*folders, unread=unread)
 
 
 def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
@@ -258,7 +266,7 @@ def failures(
     for kind in () if json else found:
         echo(*_lines(kind, traceback))
     tell_selection(selection)
-    tell_damage(folder)
+    tell_lacking(folder)
 
 
 def _lines(kind: Kind, traceback: bool) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.results import Out, tell_lacking
 from intrabench.cli.run import options_of, play
 from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 
@@ -140,7 +140,7 @@ def superpixels_table(
         echo(*filter(None, [only]), err=True)
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
     echo(*notes, err=True)
-    tell_damage(folder)
+    tell_lacking(folder)
 
 
 @superpixels_app.command("report")
@@ -161,4 +161,4 @@ def superpixels_report(
     folder = results_folder(out)
     write_superpixels(folder, file, method, selection)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    tell_damage(folder)
+    tell_lacking(folder)

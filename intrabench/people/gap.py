@@ -24,7 +24,10 @@ from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.coverage import unequal
+from intrabench.statistics.notes import mean_of
 from intrabench.statistics.resample import FEW, as_one_dataset, difference, intervals
+from intrabench.statistics.scores import scores
 from intrabench.statistics.soundness import check_mixable, some_rows
 from intrabench.statistics.steps import steps
 from intrabench.target import Target
@@ -221,6 +224,11 @@ def matched_rows(folders: Sequence[Path], selection: Selection = EVERYTHING, met
     check_mixable(both, metric)
     ends = recorded.filter(pl.col("adapted").str.contains("diverged:"))["session"].n_unique()
     notes += [f"{several(ends, 'recorded session')} ended where a correction fitted no more"] if ends else []
+    few = unequal(scores(robots, metric), ["model", "robot"])
+    notes += [
+        f"{robot} with {name}: {mean_of(note)} (of {dataset})"
+        for name, robot, dataset, note in few.select("model", "robot", "dataset", "note").sort(pl.all()).iter_rows()
+    ]
     return MatchedRows(both, [*filter(None, [selection.words]), *notes])
 
 

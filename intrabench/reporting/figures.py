@@ -259,7 +259,8 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
     """Ranks and the ranks in 95 % of the draws of patients, the best on top. ranked: `Ranking.table`, row by row."""
     from matplotlib.ticker import MaxNLocator
 
-    figure, panel = _panel(names, 0.6)
+    label = _folded(f"{what} with 95 % interval", _LISTED // 2)
+    figure, panel = _panel(names, 0.5 + 0.13 * _lines([label]))
     for place, line in enumerate(ranked):
         if line["low"] is not None:
             panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
@@ -267,7 +268,7 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
     listed(panel, names)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     last = max(line["high"] or line["rank"] for line in ranked)
-    panel.set(xlabel=_folded(f"{what} with 95 % interval", _LISTED // 2), xlim=(0.5, last + 0.5))
+    panel.set(xlabel=label, xlim=(0.5, last + 0.5))
     return figure
 
 

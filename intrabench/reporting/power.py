@@ -18,9 +18,12 @@ from intrabench.statistics.compare import (
     folders_of,
     paired,
 )
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.measures import described, summary
+from intrabench.statistics.notes import mean_of
 from intrabench.statistics.power import CAUTIOUS, DIFFERENCE, Question, plan
 from intrabench.statistics.resample import AVERAGE, FEW
+from intrabench.statistics.scores import UNIT
 from intrabench.statistics.scores import metric as metric_called
 from intrabench.statistics.soundness import check_round
 from intrabench.statistics.statistic import Statistic, averaged_otherwise, statistic_of
@@ -87,7 +90,7 @@ def make_power(
     statistic = asked.of_protocols(played["protocol"])
     question = Question(_difference(difference, statistic.metric), alpha, power)
     settings = Settings(statistic.metric, round, statistic.how, statistic.policy)
-    frame = _frame(pairs, settings, question)
+    frame, uneven = _frame(pairs, settings, question)
     shown = frame if a else _averages(frame)
     keys = shown.columns[: shown.columns.index("patients")]
     common = {name: str(shown[name][0]) for name in keys if shown[name].n_unique() == 1}
@@ -99,7 +102,7 @@ def make_power(
         readable,
         "; ".join(filter(None, [_heading(settings, question, common), selection.words])),
         readable.columns[: readable.columns.index("needed")],
-        _said(frame, shown, question),
+        [*_said(frame, shown, question), *uneven],
         [*dict.fromkeys([*left_out, *averaged_otherwise(played["protocol"], settings.how)])],
         folders,
     )
@@ -132,19 +135,24 @@ def _difference(words: str, metric: str) -> float | None:
     )
 
 
-def _frame(pairs: Sequence[tuple[str, str, Contest]], settings: Settings, question: Question) -> pl.DataFrame:
-    """`PowerTable.frame`, in the order of what pairs have in common, then of their names."""
+def _frame(
+    pairs: Sequence[tuple[str, str, Contest]], settings: Settings, question: Question
+) -> tuple[pl.DataFrame, list[str]]:
+    """`PowerTable.frame`, in the order of what pairs have in common, then of their names; and pairs of few targets."""
     heads = [*dict.fromkeys(name for *_, one in pairs for name in one.shared)]
-    frames = []
+    frames, compared = [], []
     for a, b, one in pairs:
         units = paired(one.a, one.b, settings)
         if not units.is_empty():
             keys = {name: one.shared.get(name, "") for name in heads} | {"a": a, "b": b}
             found = plan(units, settings.how, question)
+            compared.append(units.select(*UNIT, "value").with_columns(pair=pl.lit(f"{one.head}, {a} and {b}")))
             frames.append(found.select(*(pl.lit(text).alias(name) for name, text in keys.items()), pl.all()))
     if not frames:
         raise IntraBenchError("no two lines have a target and seed in common; run them on the same data and seeds")
-    return pl.concat(frames).sort(heads, maintain_order=True)
+    few = unequal(pl.concat(compared), ["pair"]).select("pair", "dataset", "note").sort(pl.all())
+    uneven = [f"{pair}: {mean_of(note)} (of {dataset})" for pair, dataset, note in few.iter_rows()]
+    return pl.concat(frames).sort(heads, maintain_order=True), uneven
 
 
 def _averages(frame: pl.DataFrame) -> pl.DataFrame:

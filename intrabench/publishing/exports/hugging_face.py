@@ -122,6 +122,7 @@ def _notes(evidence: Evidence, found: LineResults, result: Result, key: Mapping[
         yield f"95 % interval {result.low:.4f} to {result.high:.4f} over {result.patients} patients"
     else:
         yield f"{result.patients} patient{'s' * (result.patients != 1)}, too few for an interval"
+    yield from filter(None, [result.fewer])
     yield from (f"{result.counts['failed']} sessions failed" for _ in range(result.counts["failed"] > 0))
     rows = found.rows.filter(prompter=result.prompter)
     for short in cut_short(rows, ["prompter"], result.spec).iter_rows(named=True):

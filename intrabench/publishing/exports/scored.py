@@ -14,10 +14,13 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric
 from intrabench.protocols import PROTOCOLS
+from intrabench.reporting.footnotes import PARTIAL
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.measures import measured, summary
+from intrabench.statistics.notes import mean_of
 from intrabench.statistics.resample import DRAWS, intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics
 from intrabench.statistics.statistic import leading, with_numbers
@@ -25,6 +28,8 @@ from intrabench.statistics.superpixels import prompted
 
 LINE = (*(name for name in IDENTITY if name != "prompter"), "dataset")
 """What an evaluation is of: one model under one protocol on one data set, with one precision."""
+
+_OF_DATASETS = tuple(name for name in LINE if name != "dataset")
 
 POLICY = FailurePolicy()
 _AVERAGES = {one.id: one.averages for one in PROTOCOLS.values()}
@@ -35,7 +40,10 @@ STATES = {"initial": 0, "final": None}
 
 @dataclass(frozen=True)
 class Result:
-    """A mean. spec: of the metric or summary. sessions: what it is of, with their `value`, which none of them lacks."""
+    """A mean. spec: of the metric or summary. sessions: what it is of, with their `value`, which none of them lacks.
+
+    fewer: of how many targets it is, where other lines have more of the data set; else empty.
+    """
 
     prompter: str
     spec: str
@@ -47,6 +55,7 @@ class Result:
     counts: dict[str, int]
     sessions: pl.DataFrame
     how: str
+    fewer: str = ""
     draws: int = DRAWS
     method: str = "bias-corrected and accelerated bootstrap over patients"
 
@@ -77,6 +86,7 @@ class Result:
         texts = {name: f"{value:.6g}" for name, value in self.effort.items()}
         texts |= {name: str(count) for name, count in self.counts.items()}
         adapted = sorted(set(self.sessions["adapted"].drop_nulls()) - {""})
+        texts |= {PARTIAL: self.fewer} if self.fewer else {}
         return texts | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
 
 
@@ -137,18 +147,20 @@ def _metrics(rows: pl.DataFrame, metric: str | None) -> list[tuple[str, pl.DataF
 def _results(rows: pl.DataFrame, spec: str, state: str, round: int | None) -> list[tuple[tuple[Any, ...], Result]]:
     """The results of each line, averaged as its protocol does."""
     scored = measured(rows, spec, round, POLICY)
+    few = unequal(scored, [*_OF_DATASETS, "prompter"])
+    fewer = {one[:-1]: mean_of(one[-1]) for one in few.select(*LINE, "prompter", "note").iter_rows()}
     names = scored["protocol"].replace_strict(_AVERAGES, default="protocol", return_dtype=pl.String)
     return [
-        one
+        (key, replace(one, fewer=fewer.get((*key, one.prompter), "")))
         for name in names.unique().sort()
-        for one in _averaged(scored.filter(names == name), spec, state, AGGREGATIONS[name])
+        for key, one in _averaged(scored.filter(names == name), spec, state, AGGREGATIONS[name])
     ]
 
 
 def _averaged(
     scored: pl.DataFrame, spec: str, state: str, how: Aggregation
 ) -> Iterator[tuple[tuple[Any, ...], Result]]:
-    by = [*(name for name in LINE if name != "dataset"), "prompter"]
+    by = [*_OF_DATASETS, "prompter"]
     sessions = scored.filter(pl.col("value").is_not_null()).partition_by([*LINE, "prompter"], as_dict=True)
     for line in intervals(scored, by, how).iter_rows(named=True):
         key = tuple(line[name] for name in LINE)

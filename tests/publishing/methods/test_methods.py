@@ -210,3 +210,26 @@ def test_a_paper_names_no_paths_hosts_and_raters() -> None:
     assert [secret for secret in ("jdoe", "gpu7", "/home", "/srv", "1527", "rater=ab") if secret in text] == []
     for told in ("`human:rater=rater-1`", "`masks:folder=answers`", "`url:url=http://host`", "`Liver`", "`@cases.txt`"):
         assert told in text
+
+
+def test_which_line_was_played_on_which_cases_is_that_of_the_rows(say: Callable[..., Said]) -> None:
+    """The record of one run does not tell on what the lines of another were played."""
+    whole = rows(*({"case": f"c{n}", "dice": 0.8 - n / 100} for n in range(8)), model="base", run_id="first")
+    part = rows(*({"case": f"c{n}", "dice": 0.9} for n in range(4, 8)), model="own", run_id="second")
+    stored("intrabench-results", whole, part)
+    Path("intrabench-results/runs").mkdir(exist_ok=True)
+    for run, cases in (("first", []), ("second", ["c[4-7]"])):
+        record = {**RECORD, "run_id": run, "options": {"cases": cases, "targets": []}}
+        Path(f"intrabench-results/runs/{run}.json").write_text(json.dumps(record))
+    found = intrabench.methods()
+    assert "p, own on 4 of the 8 targets of d (4 cases: c4, c5, c6 and c7)" in found.written("text")
+    assert "c[4-7]" not in found.written("text")
+    assert "compared on the 4 of 8 targets that they share" in found.paragraphs["Statistics"].replace("Lines are ", "")
+    assert found.notes.marks["final"] == ["*", "a,*"]
+    assert "mean of 4 of 8 targets that lines here have" in found.notes.texts.values()
+    alone = intrabench.methods(cases="c[4-7]")
+    assert "All numbers are of a part of the results: only cases c[4-7]." in alone.paragraphs["Data"].replace("`", "")
+    assert "Lines were not" not in alone.paragraphs["Data"]
+    assert alone.notes.marks["final"] == ["*", "*"]
+    own = intrabench.methods(model="own").paragraphs["Data"]
+    assert "Only a selection was played: the cases `c[4-7]`." in own
