@@ -20,6 +20,7 @@ from intrabench.datasets.cases.selection import (
     wanted,
 )
 from intrabench.errors import IntraBenchError
+from intrabench.protocols import command_for
 from intrabench.registry.canonical import same_specs
 from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
@@ -160,9 +161,10 @@ def _named(lines: pl.DataFrame, name: Named, word: str, roots: Sequence[Path]) -
     names = sorted({*lines[f"_{name}"], *lines[name]})
     if matched := [one for one in names if fnmatchcase(one, word)]:
         return lines.filter(pl.any_horizontal(pl.col(column).is_in(matched) for column in columns))
+    more = f"; `{command_for(word)}` computes some" if name == "protocol" else ""
     raise IntraBenchError(
         f"{_listed(roots)} has no {_WORDS[name]} {word!r}{nearest(word, names)}; it has "
-        f"{', '.join(lines[f'_{name}'].unique().sort())}"
+        f"{', '.join(lines[f'_{name}'].unique().sort())}{more}"
     )
 
 

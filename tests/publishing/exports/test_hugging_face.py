@@ -123,7 +123,7 @@ def test_means_of_fewer_targets_say_so() -> None:
     root = stored(*cases[:3], model="few")
     assert export_hugging_face(root, Path("new"), ["d=lab/d/t"])[0] == 2
     notes = {path.parts[1]: yaml.safe_load(path.read_text())[0]["notes"] for path in Path("new").rglob("*.yaml")}
-    assert ("mean of 3 of 8 targets" in notes["few"], "mean of" in notes["all"]) == (True, False)
+    assert ("3 of 8 targets" in notes["few"], "mean of" in notes["all"]) == (True, False)
     chosen = export_hugging_face(root, Path("chosen"), ["d=lab/d/t"], selection=selection(cases="[0-2]"))
     assert chosen[0] == 2
     assert not any("mean of" in path.read_text() for path in Path("chosen").rglob("*.yaml"))

@@ -222,14 +222,15 @@ def test_which_line_was_played_on_which_cases_is_that_of_the_rows(say: Callable[
         record = {**RECORD, "run_id": run, "options": {"cases": cases, "targets": []}}
         Path(f"intrabench-results/runs/{run}.json").write_text(json.dumps(record))
     found = intrabench.methods()
-    assert "p, own on 4 of the 8 targets of d (4 cases: c4, c5, c6 and c7)" in found.written("text")
+    (told,) = re.findall(r"p, own on (\d) of the (\d) targets of d \((.*?)\)", found.written("text"))
+    assert told == ("4", "8", "4 cases: c4, c5, c6 and c7")
     assert "c[4-7]" not in found.written("text")
-    assert "compared on the 4 of 8 targets that they share" in found.paragraphs["Statistics"].replace("Lines are ", "")
+    assert "4 of 8 targets" in found.paragraphs["Statistics"]
     assert found.notes.marks["final"] == ["*", "a,*"]
-    assert "mean of 4 of 8 targets that lines here have" in found.notes.texts.values()
+    assert "4 of 8 targets" in found.notes.texts["a"]
     alone = intrabench.methods(cases="c[4-7]")
-    assert "All numbers are of a part of the results: only cases c[4-7]." in alone.paragraphs["Data"].replace("`", "")
+    assert "only cases c[4-7]." in alone.paragraphs["Data"]
     assert "Lines were not" not in alone.paragraphs["Data"]
     assert alone.notes.marks["final"] == ["*", "*"]
     own = intrabench.methods(model="own").paragraphs["Data"]
-    assert "Only a selection was played: the cases `c[4-7]`." in own
+    assert "the cases `c[4-7]`." in own
