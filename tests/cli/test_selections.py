@@ -14,7 +14,9 @@ from typer.main import get_command
 import intrabench
 from intrabench.cli.main import app
 from intrabench.cli.options import OF_RESULTS
+from intrabench.people.rating.inputs import inputs_of
 from intrabench.results.parts import read_rows
+from intrabench.results.selection import selection
 from tests.conftest import Said
 from tests.reporting.test_comparison import stored
 from tests.results.made import rows
@@ -157,6 +159,59 @@ def test_the_report_and_figures_say_what_they_are_of(say: Callable[..., Said]) -
         path.name for path in Path("part-figures").iterdir()
     }
     assert "Only model a*" in Path("whole-figures/ranking.svg").read_text()
+
+
+DATA = "phantom:shape=8x24x24,scans=3"
+CHOSEN = {"prompter": "box_i*", "cases": "first:2", "targets": "ml>0.1"}
+WORDS_OF_RUN = [word for name, text in CHOSEN.items() for word in (f"--{name}", text)]
+
+
+@pytest.fixture
+def run(data: Path) -> pl.DataFrame:
+    """A run that kept its masks; the sessions that `CHOSEN` chooses."""
+    given: dict[str, Any] = {"dataset": DATA, "out": "run", "save_masks": True, "workers": 0}
+    rows = intrabench.run(["box_fill", "random_walker"], ["box_slice", "box_interp:n=3"], **given)
+    cases = pl.col("case").is_in(["case-1", "case-2"])
+    kept = rows.filter(pl.col("prompter").str.starts_with("box_interp"), cases, pl.col("target_ml") > 0.1)
+    assert 0 < kept.height < rows.height / 3
+    return kept
+
+
+def test_sessions_are_verified_submitted_rated_and_their_masks_written(
+    say: Callable[..., Said], run: pl.DataFrame
+) -> None:
+    verdicts = intrabench.verify("run", sample=1000, **CHOSEN)  # type: ignore[arg-type]
+    assert {one.session for one in verdicts} == {*run["session"]}
+    assert {one.found for one in verdicts} == {"equal"}
+    assert say("export", "masks", "masks", *WORDS_OF_RUN, "--out", "run").code == 0
+    assert len([*Path("masks").rglob("*.nii.gz")]) == run.height
+    assert say("export", "masks", "one", "-m", "box_fill", *WORDS_OF_RUN, "--out", "run").code == 0
+    assert len([*Path("one").rglob("*.nii.gz")]) == run.filter(model="box_fill").height
+    who: dict[str, Any] = {"name": "Lab", "contact": "a@lab.example", "licence": "CC0-1.0", "notes": "ours"}
+    made = intrabench.submit("sent", **who, out="run", **CHOSEN)
+    assert {*made.rows["session"]} == {*run["session"]}  # type: ignore[index]
+    assert made.statement is not None
+    assert made.statement.by.notes == f"ours; {selection(**CHOSEN).words}"
+    found, _ = inputs_of(Path("run"), selection=selection(**CHOSEN))
+    assert len(found) == run.select("case", "target").n_unique()
+    assert len(inputs_of(Path("run"))[0]) == 2 * read_rows(Path("run")).select("case", "target").n_unique()
+
+
+def test_superpixels_of_some_methods_and_cases(say: Callable[..., Said], data: Path) -> None:
+    words = ("superpixels", "run", "-m", "slic", "-m", "slic:compactness=5", "-d", DATA, "--segments", "20,40")
+    assert say(*words, "--workers", "0", "--out", "run").code == 0
+    table = ("superpixels", "table", "--by-number", "--metric", "rec", "--csv", "--out", "run")
+    whole, chosen = (say(*table, *more) for more in ((), ("-m", "slic", "--cases", "case-2")))
+    frame = pl.read_csv(chosen.out.encode())
+    assert (frame["method"].unique().to_list(), frame["images"].unique().to_list()) == (["slic"], [1])
+    assert "method slic; cases case-2" in chosen.err
+    rows = read_rows(Path("run")).filter(pl.col("case") == "case-2", ~pl.col("model").str.contains("compactness"))
+    worst = rows.group_by("model").agg(pl.col("rec").min())["rec"]
+    assert sorted(frame["Rec"]) == pytest.approx(sorted(worst))
+    assert pl.read_csv(whole.out.encode())["images"].unique().to_list() == [3]
+    assert "did you mean 'slic'" in say(*table, "-m", "slik").err
+    assert say("superpixels", "report", "x.html", "-m", "slic", "--out", "run").code == 0
+    assert "; only method slic</p>" in Path("x.html").read_text()
 
 
 @pytest.mark.usefixtures("folders")
