@@ -105,7 +105,7 @@ def measure_report(results: str) -> None:
 
     path = Path(results) / "report.html"
     start = time.perf_counter()
-    write_report(Path(results), path, targets=0)
+    write_report(Path(results), path, views=0)
     seconds, size = time.perf_counter() - start, path.stat().st_size / 2**20
     print(f"  {'report without pictures':42} {seconds:6.2f} s, peak {peak_memory_mb():.0f} MiB, {size:.1f} MiB written")
 

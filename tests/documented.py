@@ -20,7 +20,7 @@ from intrabench.cli.weights import weights_id
 from intrabench.clickability.named import click_model
 from intrabench.metrics.lookup import metric
 from intrabench.protocols import chosen_rows, protocol, stopping
-from intrabench.statistics.evaluation import protocols_of
+from intrabench.results.selection import selection
 from tests.conftest import get_command
 
 ROOT = Path(__file__).parents[1]
@@ -119,7 +119,7 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
         "dataset": intrabench.dataset,
         "refine": lambda spec: intrabench.prompter(f"box_slice+{spec}"),
         "hand": lambda spec: spec.endswith(".toml") or intrabench.prompter(f"box_slice+hand:{spec}"),
-        "protocol": lambda words: [protocol(one) for one in protocols_of(words)],
+        "protocol": lambda words: [protocol(one) for one in selection(protocol=words).protocol],
         "only": lambda glob: chosen_rows(protocol(values["protocol"]), [glob]),
         "stop": lambda words: stopping(protocol("basic@1"), words),
         "metric": metric if command == "run" else lambda spec: intrabench.table(results, metric=spec),
@@ -129,7 +129,8 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
     for name, resolve in meaning.items():
         value = values.get(name) or []
         for spec in [value] if isinstance(value, str) else value:
-            if not _PLACEHOLDER.search(spec):
+            is_glob = name in ("model", "prompter", "dataset") and "*" in spec
+            if not (is_glob or _PLACEHOLDER.search(spec)):
                 resolve(spec)
     if command == "list":
         what = values["what"]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ParamSpec, TypeVar, get_type_hints
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from intrabench.errors import IntraBenchError, Quit, about_path, foreign, in_words
 from intrabench.specs.specs import nearest
@@ -16,6 +16,9 @@ from intrabench.specs.values import expected, holds, is_a, unfit
 P = ParamSpec("P")
 R = TypeVar("R")
 
+CHOSEN = "chosen"
+"""The parameter of options that several functions have, ``**chosen: Unpack[...]``."""
+
 
 def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function; unknown, missing and surplus arguments are refused."""
@@ -23,7 +26,7 @@ def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        names = list(signature.parameters)
+        names = [name for name in signature.parameters if name != CHOSEN] + list(_chosen(function, signature))
         for name in [name for name in kwargs if name not in names]:
             raise IntraBenchError(f"there is no option {name!r}{nearest(name, names)}; options are {', '.join(names)}")
         try:
@@ -31,7 +34,7 @@ def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             raise IntraBenchError(f"{function.__name__}: {error}; options are {', '.join(names)}") from error
         for name, value in arguments.items():
-            if _is_empty(value) and _is_path(function, signature.parameters[name]):
+            if name != CHOSEN and _is_empty(value) and _is_path(function, signature.parameters[name]):
                 raise IntraBenchError(f"{name} is empty; give a path, or omit it")
         try:
             with foreign():
@@ -52,13 +55,22 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        hints = _hints(function, signature)
-        for name, value in signature.bind(*args, **kwargs).arguments.items():
+        hints = {**_hints(function, signature), **_chosen(function, signature)}
+        given = dict(signature.bind(*args, **kwargs).arguments)
+        for name, value in (given.pop(CHOSEN, {}) | given).items():
             if not is_a(hints[name], value):
                 raise IntraBenchError(unfit(name, repr(value), expected(hints[name])))
         return function(*args, **kwargs)
 
     return checks_arguments(call)
+
+
+def _chosen(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Any]:
+    """The options, with their types, that a function takes as one ``**chosen``; none, if it takes no such."""
+    if CHOSEN not in signature.parameters:
+        return {}
+    (options,) = get_args(_hints(inspect.unwrap(function), signature)[CHOSEN])
+    return get_type_hints(options)
 
 
 def _is_empty(value: object) -> bool:

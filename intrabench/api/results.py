@@ -5,11 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from intrabench.api.arguments import typed
 from intrabench.errors import PartialResults
-from intrabench.registry.objects import MetricLike, ModelLike, PrompterLike, made_spec
+from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, made_spec
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from intrabench.reporting.reference.claims import PublishedClaims
     from intrabench.results.compact import Compacted
     from intrabench.results.merge import Merged
+    from intrabench.results.selection import Selection
     from intrabench.statistics.compare import Comparison
 
 Folder: TypeAlias = str | Path | None
@@ -28,6 +29,25 @@ Line: TypeAlias = Path | ModelLike | PrompterLike
 """A results folder, a model or a prompter."""
 Plugins: TypeAlias = str | Path | Iterable[str | Path]
 """Python files with your own classes."""
+
+
+class Sessions(TypedDict, total=False):
+    """Which sessions count, one or several of each: names as in tables, specs, or globs such as ``box_*``.
+
+    cases: also ``first:3``, ``subset:NAME`` and ``@FILE``; targets: ids, labels, and bounds such as ``ml>=1``.
+    """
+
+    prompter: PrompterLike | Iterable[PrompterLike]
+    dataset: DatasetLike | Iterable[DatasetLike]
+    cases: str | Iterable[str]
+    targets: str | Iterable[str]
+    protocol: str | Iterable[str]
+
+
+class Chosen(Sessions, total=False):
+    """`Sessions`, also by their model."""
+
+    model: ModelLike | Iterable[ModelLike]
 
 
 @typed
@@ -42,7 +62,6 @@ def table(
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
-    protocol: str = "",
     groups: bool = False,
     users: bool = False,
     spread: str = "",
@@ -51,6 +70,7 @@ def table(
     reference: str = "",
     common: bool = False,
     plugin: Plugins = (),
+    **chosen: Unpack[Chosen],
 ) -> pl.DataFrame:
     """Effort against a metric: by default a line per prompter and model, and a column per data set.
 
@@ -64,14 +84,14 @@ def table(
             (older sessions, damaged files, the rest of a run that was interrupted) is a warning.
     """
     # At the beginning, where nothing is local but the arguments.
-    arguments = {name: value for name, value in locals().items() if name not in ("out", "plugin")}
+    arguments = {name: value for name, value in locals().items() if name not in ("out", "plugin", "chosen")}
     from intrabench.reporting.make_table import make_table
 
     _add(plugin)
     arguments["metric"] = made_spec(metric) if metric else ""
     arguments["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
-    found = make_table(folder, **arguments)
+    found = make_table(folder, **arguments, selection=_selection(chosen))
     _warn([folder], [*found.left_out, *filter(None, [found.lost])])
     return found.frame
 
@@ -88,6 +108,7 @@ def compare(
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
+    **chosen: Unpack[Chosen],
 ) -> dict[str, Comparison]:
     """Compare two results folders, or two models or prompters in one, target by target; differences are B - A.
 
@@ -111,6 +132,7 @@ def compare(
         aggregation=aggregation,
         failed=failed,
         empty=empty,
+        selection=_selection(chosen),
     )
     _warn(folders_of(folder, one, other))
     return found
@@ -129,6 +151,7 @@ def compare_published(
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
+    **chosen: Unpack[Sessions],
 ) -> PublishedClaims:
     """Compare your model with a model of a published table: the probability that yours is not better.
 
@@ -145,7 +168,7 @@ def compare_published(
     _add(plugin)
     settings = {"metric": "dice", "round": round, "aggregation": aggregation, "failed": failed, "empty": empty}
     how: dict[str, Any] = {**settings, "reference": reference, "correlation": correlation}
-    found = make_published_comparison(_folder(out), published, made_spec(model), **how)
+    found = make_published_comparison(_folder(out), published, made_spec(model), **how, selection=_selection(chosen))
     _warn([_folder(out)])
     return found
 
@@ -165,6 +188,7 @@ def power(
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
+    **chosen: Unpack[Chosen],
 ) -> pl.DataFrame:
     """How many patients a comparison needs, from the differences of two lines; or of every two models.
 
@@ -185,7 +209,7 @@ def power(
     one, other = ("" if side == "" else made_spec(side) for side in (a, b))
     given = {"metric": made_spec(metric) if metric else "", "round": round, "aggregation": aggregation}
     how: dict[str, Any] = {**given, "failed": failed, "empty": empty, "alpha": alpha, "power": power}
-    found = make_power(_folder(out), one, other, difference=str(difference), **how)
+    found = make_power(_folder(out), one, other, difference=str(difference), **how, selection=_selection(chosen))
     _warn(found.folders, found.left_out)
     return found.frame
 
@@ -196,18 +220,18 @@ def report(
     out: Folder = None,
     *,
     metric: MetricLike = "",
-    protocol: str = "",
     title: str = "",
-    targets: int = 12,
+    views: int = 12,
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
+    **chosen: Unpack[Chosen],
 ) -> Path:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets.
 
-    metric: the score that leads; empty is that of the protocol, else dice. protocol: only its
-    sessions. title: the heading. targets: number of targets per data set in the viewer.
+    metric: the score that leads; empty is that of the protocol, else dice. title: the heading. views: number of targets
+    per data set in the viewer. chosen: which sessions count.
 
     Returns:
         The file. What the results lack, and masks that cannot be read, are a warning.
@@ -218,14 +242,19 @@ def report(
     _add(plugin)
     spec, folder = made_spec(metric) if metric else "", _folder(out)
     statistic = statistic_of(spec, aggregation, failed, empty)
-    unread = write_report(folder, Path(file), targets, statistic, protocol=protocol, title=title)
+    unread = write_report(folder, Path(file), views, statistic, title=title, selection=_selection(chosen))
     _warn([folder], unread)
     return Path(file)
 
 
 @typed
 def figures(
-    folder: str | Path, out: Folder = None, *, metric: MetricLike = "", format: str | Sequence[str] = "png"
+    folder: str | Path,
+    out: Folder = None,
+    *,
+    metric: MetricLike = "",
+    format: str | Sequence[str] = "png",
+    **chosen: Unpack[Chosen],
 ) -> list[Path]:
     """Draw curves, ranking and sizes as pictures for papers (png, svg or pdf) into a folder.
 
@@ -235,7 +264,7 @@ def figures(
     from intrabench.reporting.figures import write_figures
 
     formats, spec = [format] if isinstance(format, str) else list(format), made_spec(metric) if metric else ""
-    written, left_out = write_figures(_folder(out), Path(folder), formats, metric=spec)
+    written, left_out = write_figures(_folder(out), Path(folder), formats, spec, _selection(chosen))
     _warn([_folder(out)], left_out)
     return written
 
@@ -249,6 +278,7 @@ def methods(
     failed: str = "worst",
     empty: str = "worst",
     plugin: Plugins = (),
+    **chosen: Unpack[Chosen],
 ) -> Methods:
     """What a paper says of the results: paragraphs, initial and final values, a reporting checklist, and citations.
 
@@ -265,7 +295,7 @@ def methods(
 
     _add(plugin)
     settings = {"metric": made_spec(metric), "aggregation": aggregation, "failed": failed, "empty": empty}
-    found = make_methods(_folder(out), **settings)
+    found = make_methods(_folder(out), **settings, selection=_selection(chosen))
     _warn([_folder(out)], found.left_out)
     return found
 
@@ -281,6 +311,7 @@ def submit(
     out: Folder = None,
     sample: int = 20,
     plugin: Plugins = (),
+    **chosen: Unpack[Chosen],
 ) -> Submission:
     """Make a new folder of results that a public board takes, and check it as the board does.
 
@@ -298,7 +329,9 @@ def submit(
     from intrabench.publishing.board.submit import submit as make
 
     _add(plugin)
-    made, notices = make(_folder(out), Path(folder), Submitter(name, contact, licence, notes), sample)
+    made, notices = make(
+        _folder(out), Path(folder), Submitter(name, contact, licence, notes), sample, _selection(chosen)
+    )
     _warn((), notices)
     return made
 
@@ -343,6 +376,7 @@ def verify(
     python: str | Path | None = None,
     trust: bool = False,
     timeout: float = 3600.0,
+    **chosen: Unpack[Chosen],
 ) -> list[Verdict]:
     """Play random finished sessions again and compare; nothing is downloaded.
 
@@ -359,7 +393,7 @@ def verify(
 
     _add(plugin)
     permission = Trust(_paths(plugin), None if python is None else interpreter(python), trust)
-    return list(verdicts(_folder(out), sample, seed, permission, timeout))
+    return list(verdicts(_folder(out), sample, seed, permission, timeout, _selection(chosen)))
 
 
 def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
@@ -374,6 +408,17 @@ def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
     ]
     if text := "\n".join(filter(None, [*notices, *lacking])):
         warnings.warn(text, PartialResults, stacklevel=5)
+
+
+def _selection(chosen: Sessions) -> Selection:
+    """What options choose, which may also be objects."""
+    from intrabench.results.selection import selection
+
+    texts = {}
+    for name, given in chosen.items():
+        several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+        texts[name] = [made_spec(one) for one in several]
+    return selection(**texts)
 
 
 def _add(plugin: Plugins) -> None:

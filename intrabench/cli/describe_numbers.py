@@ -46,6 +46,8 @@ def describe_number(name: str, parameters: str = "") -> str:
 
 def number_facts(name: str, parameters: str = "") -> dict[str, Any]:
     """What `describe_number` tells, for programs."""
+    if parameters and name in (*TABLES, *MACHINE_TIME):
+        raise IntraBenchError(f"{name} takes no parameters; give {name} without {parameters!r}")
     if name in TABLES:
         costs = table(name)
         return {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -78,6 +80,62 @@ seeds = typer.Option(
 )
 
 ROUNDS_HELP = "Number of corrections after the first prompts. Default: 5 with a refinement, else 0."
+
+OF_RESULTS: dict[str, Any] = {
+    "model": Annotated[
+        list[str],
+        typer.Option(
+            "--model", "-m", help="Only these models: as in tables, spec or glob.", autocompletion=completes("models")
+        ),
+    ],
+    "prompter": Annotated[
+        list[str],
+        typer.Option("--prompter", "-p", help="Only these prompters.", autocompletion=completes("prompters")),
+    ],
+    "dataset": Annotated[
+        list[str], typer.Option("--dataset", "-d", help="Only these data sets.", autocompletion=completes("datasets"))
+    ],
+    "cases": Annotated[
+        list[str], typer.Option("--cases", help="Only these cases: name, glob, first:N, subset:NAME or @FILE.")
+    ],
+    "targets": Annotated[
+        list[str], typer.Option("--targets", help="Only these targets: glob of ids or labels; bounds, e.g. 'ml>=1'.")
+    ],
+    "protocol": Annotated[
+        list[str],
+        typer.Option("--protocol", help="Only sessions of these, e.g. rclicks@1, or A,B.", autocompletion=_protocols),
+    ],
+}
+"""Options that choose sessions of results; each may be given several times."""
+
+
+def of_results(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options of `OF_RESULTS`, all if none is named; it gets what they choose as `selection`."""
+    chosen = {name: OF_RESULTS[name] for name in names or OF_RESULTS}
+
+    def with_options(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def call(**given: Any) -> None:
+            from intrabench.results.selection import selection
+
+            words = {name: given.pop(name) for name in chosen}
+            command(**given, selection=selection(**words))
+
+        hints = get_type_hints(command, localns={"Selection": object}, include_extras=True)
+        own = [
+            one.replace(annotation=hints[one.name])
+            for one in signature(command).parameters.values()
+            if one.name != "selection"
+        ]
+        place = next((at for at, one in enumerate(own) if one.name in ("plugin", "json", "csv", "format")), len(own))
+        more = [Parameter(name, Parameter.KEYWORD_ONLY, default=[], annotation=of) for name, of in chosen.items()]
+        all_of_them = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in (*own[:place], *more, *own[place:])]
+        call.__signature__ = Signature(all_of_them)  # type: ignore[attr-defined]
+        call.__annotations__ = {one.name: one.annotation for one in all_of_them}
+        return call
+
+    return with_options
+
 
 Models = Annotated[list[str], model]
 Prompters = Annotated[list[str], prompter]

@@ -10,7 +10,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.results import Out, tell_lacking, tell_selection
 from intrabench.cli.shared import Cases, Json, Plugins, Targets, add_plugins, flag, show
 from intrabench.errors import IntraBenchError, several
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from intrabench.people.gap import Gap
     from intrabench.people.rating.study import Study
+    from intrabench.results.selection import Selection
 
 rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
 
@@ -28,6 +29,7 @@ Folder = Annotated[Path, typer.Argument(metavar="STUDY", help="Folder of the stu
 
 
 @rate_app.command("design")
+@o.of_results()
 def rate_design(
     folder: Folder,
     out: Out = None,
@@ -45,6 +47,8 @@ def rate_design(
     round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom.")] = 0,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Make a study from a run with --save-masks: who rates which masks, in which order."""
     from intrabench.people.rating.design import Plan, Question, design
@@ -64,9 +68,10 @@ def rate_design(
         round=round,
         seed=seed,
     )
-    study, notes = design(results_folder(out), folder, plan)
+    study, notes = design(results_folder(out), folder, plan, selection)
     for code in study.raters:
         note(f"{code} rates {several(len(study.order(code)), 'mask')}")
+    tell_selection(selection)
     echo(*notes, err=True)
     note(f"wrote {folder}; next: intrabench rate serve {folder}")
 
@@ -212,6 +217,7 @@ def annotate(
         serve(make, host, port, lambda address: announce(address, tokens, host, echo))
 
 
+@o.of_results()
 def calibrate(
     results: Annotated[
         Path | None, typer.Argument(help="Results folder, as --out. Default: that of `intrabench annotate`.")
@@ -221,6 +227,8 @@ def calibrate(
     name: Annotated[str, typer.Option("--name", help="Its name in results. Default: that of the file.")] = "",
     force: Annotated[bool, flag("--force", help="Replace a file that exists.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Measure on recordings of people how long actions take and how exactly they hit, for `run --effort --hand`."""
     from intrabench.cli.console import print_frame
@@ -232,28 +240,28 @@ def calibrate(
     if results is not None and out is not None:
         raise IntraBenchError(f"{results} and --out {out} are two results folders; give one, and the file as --file")
     folder = results_folder(results or out)
-    found = measure(folder, name or file.stem)
+    found = measure(folder, name or file.stem, selection)
     write(found, file, force)
     print_frame(found.frame(), f"{found.calibration.id}, {found.calibration.content['seconds']['source']}")
     echo(*found.notes, err=True)
     note(f"wrote {file}; use it: intrabench run --effort {file} --hand {file} ...")
-    tell_damage(folder)
+    tell_lacking(folder)
 
 
+@o.of_results()
 def gap(
     results: Annotated[
         list[Path], typer.Argument(help="Results folders of people and of runs. Default: that of `intrabench run`.")
     ] = [],  # noqa: B006
-    model: Annotated[
-        str, typer.Option("--model", "-m", help="Only this model.", autocompletion=o.completes("models"))
-    ] = "",
     metric: Annotated[str, typer.Option("--metric", help="Score to compare.")] = "dice",
     csv: Annotated[Path | None, typer.Option("--csv", help="Also write the table to this file.")] = None,
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Compare simulated users with people on the same targets and models: scores at equal effort, clicks, nearness."""
-    from intrabench.cli.results import tell_damage
+    from intrabench.cli.results import tell_lacking
     from intrabench.files.atomic import atomically, writing
     from intrabench.people.gap import gap as compare
     from intrabench.reporting.formats import plain
@@ -262,7 +270,7 @@ def gap(
 
     add_plugins(plugin)
     folders = list(results) or [results_folder(None)]
-    found = compare(folders, metric, model)
+    found = compare(folders, metric, selection)
     if json:
         tables = {"measures": found.frame, "ranking": found.ranking}
         show(
@@ -279,7 +287,7 @@ def gap(
         with writing(csv), atomically(csv) as part_file:
             write_csv(found.frame, part_file)
         note(f"wrote {csv}")
-    tell_damage(*folders)
+    tell_lacking(*folders)
 
 
 def _show_gap(found: Gap, metric: str) -> None:

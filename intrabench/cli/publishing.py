@@ -12,15 +12,16 @@ import typer
 from typer.core import TyperCommand
 
 from intrabench.cli.console import echo, echo_sentences
-from intrabench.cli.options import completes
+from intrabench.cli.options import completes, of_results
 from intrabench.cli.report import Empty, Failed, How, Metric
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.results import Out, tell_lacking
 from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
     from intrabench.publishing.board.check import CheckedSubmission
     from intrabench.publishing.board.submission import SharedSessions
+    from intrabench.results.selection import Selection
 
 Folder = Annotated[Path, typer.Argument(help="The new folder.")]
 Licence = Annotated[
@@ -34,6 +35,7 @@ def add_exports(app: typer.Typer) -> None:
         app.command(name)(command)
 
 
+@of_results()
 def eee(
     folder: Folder,
     out: Out = None,
@@ -45,6 +47,8 @@ def eee(
         str, typer.Option("--relationship", help="To the models: first_party, third_party, collaborative or other.")
     ] = "other",
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Every Eval Ever: a JSON file per model, protocol and data set, with intervals, and a line for each session."""
     from typing import get_args
@@ -57,10 +61,11 @@ def eee(
         raise IntraBenchError(f"--relationship {relationship} is unknown; give one of {choices}")
     add_plugins(plugin)
     root, by = results_folder(out), Evaluator(organization, relationship)  # type: ignore[arg-type]
-    written, notes = export_eee(root, folder, by, model_id, now=datetime.now(UTC))
+    written, notes = export_eee(root, folder, by, model_id, now=datetime.now(UTC), selection=selection)
     _show_written(root, f"wrote {several(written, 'evaluation')} to {folder}", notes)
 
 
+@of_results()
 def hugging_face(
     folder: Folder,
     out: Out = None,
@@ -79,6 +84,8 @@ def hugging_face(
     source_url: Annotated[str, typer.Option("--source-url", help="Where readers find these results.")] = "",
     source_name: Annotated[str, typer.Option("--source-name", help="What that place is called.")] = "",
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Hugging Face: .eval_results/*.yaml for the repository of each model."""
     from intrabench.publishing.exports.hugging_face import Source, export_hugging_face
@@ -86,19 +93,27 @@ def hugging_face(
 
     add_plugins(plugin)
     root = results_folder(out)
-    written, notes = export_hugging_face(root, folder, benchmark, metric, Source(source_url, source_name))
+    written, notes = export_hugging_face(root, folder, benchmark, metric, Source(source_url, source_name), selection)
     _show_written(root, f"wrote {several(written, 'file')} to {folder}", notes)
 
 
+@of_results()
 def croissant(
     folder: Folder,
     out: Out = None,
-    dataset: Annotated[
+    card: Annotated[
         list[str],
-        typer.Option("--dataset", "-d", help="Only the cards of these.", autocompletion=completes("datasets")),
+        typer.Option(
+            "--card",
+            metavar="DATASET",
+            help="Only the cards of these; no results are read.",
+            autocompletion=completes("datasets"),
+        ),
     ] = [],  # noqa: B006
     licence: Licence = "",
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Croissant with RAI fields: the card of each data set, and the prompts of the results as a data set."""
     from intrabench.publishing.exports.croissant import export_croissant
@@ -106,27 +121,37 @@ def croissant(
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
-    root = results_folder(out)
-    written, notes = export_croissant(root, folder, [registry.make("datasets", one) for one in dataset], licence)
+    if card and selection.words:
+        raise IntraBenchError(f"--card reads no results, so there is nothing to choose from: {selection.words}")
+    root, cards = results_folder(out), [registry.make("datasets", one) for one in card]
+    written, notes = export_croissant(root, folder, cards, licence, selection)
     text = f"wrote {', '.join(written)} to {folder}"
-    echo(text) if dataset else _show_written(root, text, notes)
+    echo(text) if card else _show_written(root, text, notes)
 
 
-def ro_crate(folder: Folder, out: Out = None, licence: Licence = "", plugin: Plugins = []) -> None:  # noqa: B006
+@of_results()
+def ro_crate(
+    folder: Folder,
+    out: Out = None,
+    licence: Licence = "",
+    plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
+) -> None:
     """RO-Crate: rows, prompts and records of the runs, with data sets, models and software described."""
     from intrabench.publishing.exports.ro_crate import export_ro_crate
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     root = results_folder(out)
-    written, notes = export_ro_crate(root, folder, licence, now=datetime.now(UTC))
+    written, notes = export_ro_crate(root, folder, licence, now=datetime.now(UTC), selection=selection)
     _show_written(root, f"wrote {several(written, 'run')} to {folder}", notes)
 
 
 def _show_written(root: Path, text: str, notes: Sequence[str]) -> None:
     echo(text)
     echo(*notes, err=True)
-    tell_damage(root)
+    tell_lacking(root)
 
 
 board_app = typer.Typer(help="A leaderboard as a static site, made from submissions.", no_args_is_help=True)
@@ -224,6 +249,7 @@ def _check_facts(checked: CheckedSubmission, twice: Sequence[SharedSessions]) ->
     }
 
 
+@of_results()
 def methods(
     out: Out = None,
     metric: Metric = "",
@@ -236,6 +262,8 @@ def methods(
         Path | None, typer.Option("--bib", metavar="FILE", help="Also write the citations to FILE.bib, for BibTeX.")
     ] = None,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Write the methods for a paper: paragraphs, initial and final values, a reporting checklist, and citations.
 
@@ -245,12 +273,12 @@ def methods(
         raise IntraBenchError("--markdown and --latex are different outputs; give one of them")
     from intrabench.files.atomic import atomically, writing
     from intrabench.publishing.methods.methods import make_methods
-    from intrabench.statistics.soundness import is_partial
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folder = results_folder(out)
-    found = make_methods(folder, metric=metric, aggregation=aggregation, failed=failed, empty=empty)
+    how = {"metric": metric, "aggregation": aggregation, "failed": failed, "empty": empty}
+    found = make_methods(folder, **how, selection=selection)
     if bib is not None:
         with writing(bib), atomically(bib, durable=False) as part:
             part.write_text(found.bibtex, encoding="utf-8")
@@ -263,8 +291,8 @@ def methods(
             echo("")
     if bib is not None:
         echo(f"wrote {len(found.bibliography.entries)} citations to {bib}", err=True)
-    echo(*found.left_out, *filter(None, [is_partial(folder)]), err=True)
-    tell_damage(folder)
+    echo(*found.left_out, err=True)
+    tell_lacking(folder)
 
 
 class NoJobs(TyperCommand):
@@ -288,6 +316,7 @@ def add_submit(app: typer.Typer) -> None:
     app.command(cls=NoJobs)(submit)
 
 
+@of_results()
 def submit(
     folder: Annotated[Path, typer.Argument(help="New folder for the submission; its name is part of addresses.")],
     name: Annotated[str, typer.Option("--name", help="Who submits.")],
@@ -299,6 +328,8 @@ def submit(
         int, typer.Option("--sample", help="Sessions whose prompts, and masks if kept, are part of it.")
     ] = 20,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Make a folder of results that a public board takes, and check it as the board does."""
     from intrabench.publishing.board.files import Submitter
@@ -306,7 +337,7 @@ def submit(
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
-    made, notices = make(results_folder(out), folder, Submitter(name, contact, licence, notes), sample)
+    made, notices = make(results_folder(out), folder, Submitter(name, contact, licence, notes), sample, selection)
     assert made.statement is not None
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
     lines, masks = several(len(made.statement.lines), "line"), several(len(made.statement.masks), "session")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from intrabench.cli.console import echo, note
-from intrabench.cli.options import completes
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.options import completes, of_results
+from intrabench.cli.results import Out, tell_lacking, tell_selection
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
 from intrabench.errors import IntraBenchError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from intrabench.reporting.make_table import Table
     from intrabench.reporting.reference.claims import PublishedClaims
+    from intrabench.results.selection import Selection
     from intrabench.statistics.compare import Comparison
 
 Metric = Annotated[
@@ -46,6 +47,7 @@ def add_reports(app: typer.Typer) -> None:
         app.command()(command)
 
 
+@of_results()
 def table(
     out: Out = None,
     metric: Metric = "",
@@ -56,9 +58,6 @@ def table(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
-    protocol: Annotated[
-        str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1, or of several, separated by commas.")
-    ] = "",
     groups: Annotated[bool, flag("--groups", help="Robustness to the position of clicks.")] = False,
     users: Annotated[bool, flag("--users", help="Real first clicks beside simulated ones.")] = False,
     spread: Annotated[
@@ -72,6 +71,8 @@ def table(
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Tabulate effort against a metric."""
     # At the beginning, where nothing is local but the arguments.
@@ -82,17 +83,12 @@ def table(
     add_plugins(plugin)
     folder = results_folder(out)
     found = make_table(folder, **query)
-    show_table(found, "csv" if csv else "json" if json else format)
+    kind = "csv" if csv else "json" if json else format
+    show_table(found, kind)
+    if kind != "text":  # whose heading says it
+        tell_selection(selection)
     echo(*found.left_out, err=True)
-    _tell_lacking(folder)
-
-
-def _tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
-    """Print what results folders lack, and what else was not read; damaged parts end the command with exit code 1."""
-    from intrabench.statistics.soundness import is_partial
-
-    echo(*filter(None, map(is_partial, folders)), err=True)
-    tell_damage(*folders, unread=unread)
+    tell_lacking(folder)
 
 
 def show_table(table: Table, format: str = "text", everything: str = "--csv has everything") -> None:
@@ -115,6 +111,7 @@ def show_table(table: Table, format: str = "text", everything: str = "--csv has 
         echo(warning)
 
 
+@of_results()
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another one of the same kind.")],
@@ -133,9 +130,11 @@ def compare(
     csv: Annotated[bool, flag("--csv", help="All digits, as CSV.")] = False,
     json: Json = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
-    names = ("a", "b", "metric", "round", "aggregation", "failed", "empty")
+    names = ("a", "b", "metric", "round", "aggregation", "failed", "empty", "selection")
     arguments: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.reporting.comparison import as_json, long, make_comparison, make_published_comparison
     from intrabench.reporting.formats import formatted
@@ -149,16 +148,19 @@ def compare(
     if reference:
         claims = make_published_comparison(folder, **arguments, reference=reference, correlation=_numbers(correlation))
         _show_published(claims, a, b, "csv" if csv else "json" if json else "text")
-        _tell_lacking(folder)
+        if csv or json:
+            tell_selection(selection)
+        tell_lacking(folder)
         return
     found = make_comparison(folder, **arguments)
     if json:
         show(as_json(found, a, b), json)
     elif csv:
         echo(*formatted(long(found), "csv").removesuffix("\n").split("\n"))
+        tell_selection(selection)
     else:
         _show_comparison(found, a, b)
-    _tell_lacking(*folders_of(folder, a, b))
+    tell_lacking(*folders_of(folder, a, b))
     if any(one.worse for one in found.values()):
         raise typer.Exit(1)
 
@@ -175,6 +177,7 @@ def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
     echo_sentences(*definitions(found, a, b), *remarks(found, a, b))
 
 
+@of_results()
 def power(
     a: Annotated[str, typer.Argument(metavar="A", help="A results folder, a model or a prompter.")] = "",
     b: Annotated[
@@ -200,9 +203,11 @@ def power(
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Say how many patients a comparison needs, the smallest difference it can see, and where differences vary."""
-    names = ("a", "b", "metric", "round", "difference", "alpha", "power", "aggregation", "failed", "empty")
+    names = ("a", "b", "metric", "round", "difference", "alpha", "power", "aggregation", "failed", "empty", "selection")
     given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.cli.console import echo_sentences, print_frame
     from intrabench.reporting.footnotes import Footnotes
@@ -220,8 +225,9 @@ def power(
         frame = found.frame if kind in ("csv", "json") else found.readable
         notes = Footnotes() if kind in ("csv", "json") else found.notes
         echo(*formatted(frame, kind, notes).removesuffix("\n").split("\n"))
+        tell_selection(selection)
     echo(*found.left_out, err=True)
-    _tell_lacking(*found.folders)
+    tell_lacking(*found.folders)
 
 
 def _numbers(words: str) -> list[float]:
@@ -247,6 +253,7 @@ def _show_published(claims: PublishedClaims, a: str, b: str, format: str) -> Non
     echo_sentences(*claims.said)
 
 
+@of_results()
 def report(
     file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("report.html"),
     out: Out = None,
@@ -258,14 +265,11 @@ def report(
             autocompletion=completes("metrics"),
         ),
     ] = "",
-    protocol: Annotated[
-        str, typer.Option(help="Only sessions of this protocol, e.g. rclicks@1, or of several, separated by commas.")
-    ] = "",
     title: Annotated[str, typer.Option("--title", help="The heading of the page.")] = "",
     open: Annotated[bool, flag("--open", help="Open the page in a browser.")] = False,
-    targets: Annotated[
+    views: Annotated[
         int,
-        typer.Option("--targets", help="Number of targets in the viewer, per data set; very many are shown coarser."),
+        typer.Option("--views", help="Number of targets in the viewer, per data set; very many are shown coarser."),
     ] = 12,
     aggregation: How = "protocol",
     failed: Failed = "worst",
@@ -274,6 +278,8 @@ def report(
         Path | None, typer.Option("--ratings", metavar="STUDY", help="Also show what people said in this rating study.")
     ] = None,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
     from intrabench.reporting.page.page import write_report
@@ -284,11 +290,13 @@ def report(
     if out and is_html(out):
         raise IntraBenchError(f"--out {out}: that is the results folder; name the file without an option: report {out}")
     add_plugins(plugin)
+    if number := next((one for one in selection.targets if one.isdecimal()), ""):
+        raise IntraBenchError(f"--targets {number} is no name; the number of targets shown is --views {number}")
     folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
     tables = list(_rating_tables(ratings)) if ratings else []
-    unread = write_report(folder, file, targets, statistic, tables, protocol, title)
+    unread = write_report(folder, file, views, statistic, tables, title, selection)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    _tell_lacking(folder, unread=unread)
+    tell_lacking(folder, unread=unread)
     if open and not webbrowser.open(file.absolute().as_uri()):
         echo(f"no browser could be opened; open {file} yourself", err=True)
 
@@ -301,18 +309,21 @@ def _rating_tables(study: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     yield from sections(Analysis.of(Study.open(study)))
 
 
+@of_results()
 def figures(
     folder: Annotated[Path, typer.Argument(help="Folder for the pictures.")],
     out: Out = None,
     metric: Metric = "",
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Draw curves, ranking and scores by target size as pictures for papers."""
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    written, left_out = write_figures(results_folder(out), folder, format, metric=metric)
+    written, left_out = write_figures(results_folder(out), folder, format, metric, selection)
     for path in written:
         note(f"wrote {path}")
     echo(*left_out, err=True)
-    _tell_lacking(results_folder(out))
+    tell_lacking(results_folder(out))

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli.console import echo, note
+from intrabench.cli.options import of_results
 from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.errors import several
 
 if TYPE_CHECKING:
     from intrabench.results.failures import Kind
+    from intrabench.results.selection import Selection
 
 Out = Annotated[
     Path | None,
@@ -35,35 +37,36 @@ export_app = typer.Typer(
 
 
 @export_app.command("rows")
+@of_results()
 def export_rows(
     file: Annotated[Path, typer.Argument(help="FILE.csv, FILE.parquet or FILE.jsonl")],
     out: Out = None,
     turns: Annotated[bool, flag("--turns", help="Also write the prompts of all turns, to FILE.turns.csv.")] = False,
     all: Annotated[bool, flag("--all", help="Also sessions that later ones replaced.")] = False,
+    *,
+    selection: Selection,
 ) -> None:
     """Write the rows as CSV, Parquet or JSON lines, one per session and round, of the sessions that count in tables."""
     from intrabench.results.export_rows import export_rows as write
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    written, left_out = write(folder, file, turns=turns, all=all)
+    written, left_out = write(folder, file, turns=turns, all=all, selection=selection)
     for path, count in written.items():
         note(f"wrote {several(count, 'line')} to {path}")
     for notice in left_out:
         echo(notice, err=True)
+    tell_selection(selection)
     if left_out:
         echo("--all writes these, too", err=True)
-    tell_damage(folder)
+    tell_lacking(folder)
 
 
 @export_app.command("masks")
+@of_results()
 def export_masks(
     folder: Annotated[Path, typer.Argument(help="Folder for the NIfTI files.")],
     out: Out = None,
-    model: Annotated[str, typer.Option("--model", "-m", help="Only of this model, as written in tables.")] = "",
-    prompter: Annotated[
-        str, typer.Option("--prompter", "-p", help="Only with this prompter, in full or as written in tables.")
-    ] = "",
     seed: Annotated[int | None, typer.Option("--seed", help="Only of this seed. Default: of all.")] = None,
     round: Annotated[
         int | None,
@@ -74,6 +77,8 @@ def export_masks(
         ),
     ] = None,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan.
 
@@ -83,13 +88,12 @@ def export_masks(
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    written, left_out, unread = write(
-        results_folder(out), folder, model=model, prompter=prompter, seed=seed, round=round
-    )
+    written, left_out, unread = write(results_folder(out), folder, seed=seed, round=round, selection=selection)
     note(f"wrote {several(written, 'mask')} to {folder}")
+    tell_selection(selection)
     for notice in left_out:
         echo(notice, err=True)
-    tell_damage(results_folder(out), unread=unread)
+    tell_lacking(results_folder(out), unread=unread)
 
 
 def merge(
@@ -148,6 +152,7 @@ LISTED = 20
 """Maximum number of lines of each kind that `merge` prints."""
 
 
+@of_results()
 def verify(
     results: Annotated[Path | None, typer.Argument(help="Results folder. Default: that of `intrabench run`.")] = None,
     sample: Annotated[int, typer.Option("--sample", help="Number of sessions.")] = 20,
@@ -159,6 +164,8 @@ def verify(
     trust: Trusts = False,
     timeout: CheckTimeout = 3600.0,
     json: Json = False,
+    *,
+    selection: Selection,
 ) -> None:
     """Compute random finished sessions again and compare them. Exit code 1: some differ, or none could be verified.
 
@@ -181,7 +188,7 @@ def verify(
     counts: Counter[str] = Counter()
     records = []
     permission = Trust(plugin, interpreter(python) if python else None, trust)
-    for verdict in verdicts(folder, sample, seed, permission, timeout):
+    for verdict in verdicts(folder, sample, seed, permission, timeout, selection):
         counts[verdict.found] += 1
         records.append(asdict(verdict))
         if not json and not verdict.reason:
@@ -193,9 +200,23 @@ def verify(
         for group in by_cause(Counter(one["reason"] for one in records if one["reason"])):
             echo(*group.lines(f"{words['unknown']:<18}  {several(group.count, 'session')}"))
         echo(", ".join(f"{counts[found]} {word}" for found, word in words.items() if counts[found]))
-    tell_damage(folder, unread=damaged_masks(folder))
+    tell_selection(selection)
+    tell_lacking(folder, unread=damaged_masks(folder))
     if counts["differs"] or not counts["equal"] + counts["rounding"]:
         raise typer.Exit(1)
+
+
+def tell_selection(selection: Selection) -> None:
+    """Say which sessions an output is of that has no place for it, such as a file or a list."""
+    echo(*filter(None, [selection.words]), err=True)
+
+
+def tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
+    """Print what results folders lack, and what else was not read; damaged parts end the command with exit code 1."""
+    from intrabench.statistics.soundness import is_partial
+
+    echo(*filter(None, map(is_partial, folders)), err=True)
+    tell_damage(*folders, unread=unread)
 
 
 def tell_damage(*folders: Path, unread: Sequence[str] = ()) -> None:
@@ -217,10 +238,13 @@ MOST_NAMES = 3
 """So many models, data sets or cases of a failure are named."""
 
 
+@of_results()
 def failures(
     out: Out = None,
     traceback: Annotated[bool, flag("--traceback", help="Also where in the code each one happened.")] = False,
     json: Json = False,
+    *,
+    selection: Selection,
 ) -> None:
     """List the causes of failures in a results folder, with their sessions; those of data (no_data) count in no mean.
 
@@ -234,14 +258,15 @@ def failures(
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    found = kinds_of_failures(some_rows(folder), folder)
+    found = kinds_of_failures(some_rows(folder), folder, selection)
     if json:
         show([asdict(kind) for kind in found], json)
     elif not found:
         echo(f"no session in {folder} has failed")
     for kind in () if json else found:
         echo(*_lines(kind, traceback))
-    tell_damage(folder)
+    tell_selection(selection)
+    tell_lacking(folder)
 
 
 def _lines(kind: Kind, traceback: bool) -> list[str]:

@@ -9,16 +9,20 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out, tell_damage
+from intrabench.cli.results import Out, tell_lacking
 from intrabench.cli.run import options_of, play
 from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from intrabench.results.selection import Selection
+
 superpixels_app = typer.Typer(
     help="Measure methods that divide images into superpixels, in volumes supervoxels.", no_args_is_help=True
 )
+
+Methods = Annotated[list[str], typer.Option("--method", "-m", help="Only these methods, as in tables, or a glob.")]
 
 PROTOCOL = "superpixels@1"
 NUMBERS, AVERAGES = "mean over images of the worst annotation", "averages between 200 and 5200 superpixels, in %"
@@ -83,8 +87,10 @@ def _show(rows: pl.DataFrame) -> None:
 
 
 @superpixels_app.command("table")
+@o.of_results("dataset", "cases", "targets")
 def superpixels_table(
     out: Out = None,
+    method: Methods = [],  # noqa: B006
     by_number: Annotated[bool, flag("--by-number", help="A line per number of superpixels.")] = False,
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every average.")] = False,
@@ -92,6 +98,8 @@ def superpixels_table(
     format: Annotated[str, typer.Option(help="text, csv, markdown, latex or html")] = "text",
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Tabulate AMR, AUE and AUV, the averages between 200 and 5200 superpixels, in percent; lower is better."""
     from intrabench.cli.console import print_frame
@@ -103,6 +111,7 @@ def superpixels_table(
         beside_published,
         number_table,
         read_superpixel_scores,
+        selected_words,
         summary_table,
     )
     from intrabench.workspace import results_folder
@@ -115,7 +124,7 @@ def superpixels_table(
     if sum((by_number or bool(metric), interval, bool(reference))) > 1:
         raise IntraBenchError("--by-number (or --metric), --interval and --reference are different tables; give one")
     folder = results_folder(out)
-    found, notes = read_superpixel_scores(folder)
+    found, notes = read_superpixel_scores(folder, method, selection)
     if by_number or metric:
         frame, heading = number_table(found, metric), NUMBERS
     elif reference == "paper-k20000":
@@ -125,19 +134,25 @@ def superpixels_table(
         heading = f"beside Table 3 of {PAPER} (five data sets, tuned parameters); ranks are among these methods"
     else:
         frame, heading = summary_table(found, interval), AVERAGES
+    only = selected_words(method, selection)
     if format == "text":
-        print_frame(frame, heading, everything="--csv has everything")
+        print_frame(frame, "; ".join(filter(None, [heading, only])), everything="--csv has everything")
     else:
+        echo(*filter(None, [only]), err=True)
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
     echo(*notes, err=True)
-    tell_damage(folder)
+    tell_lacking(folder)
 
 
 @superpixels_app.command("report")
+@o.of_results("dataset", "cases", "targets")
 def superpixels_report(
     file: Annotated[Path, typer.Argument(help="The HTML file.")] = Path("superpixels.html"),
     out: Out = None,
+    method: Methods = [],  # noqa: B006
     plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
 ) -> None:
     """Write one HTML file: averages with intervals, ranking, curves, and all numbers."""
     from intrabench.reporting.superpixels import write_superpixels
@@ -145,6 +160,6 @@ def superpixels_report(
 
     add_plugins(plugin)
     folder = results_folder(out)
-    write_superpixels(folder, file)
+    write_superpixels(folder, file, method, selection)
     note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
-    tell_damage(folder)
+    tell_lacking(folder)

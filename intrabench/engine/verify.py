@@ -38,6 +38,7 @@ from intrabench.results.differences import describe, differences, who
 from intrabench.results.origin import NotOpened, dataset_of
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.statuses import UNDONE
 from intrabench.specs.specs import Reached
 from intrabench.turns import turns_by_round
@@ -81,13 +82,18 @@ class Trust:
 
 
 def verify(
-    results: Path, sample: int = 20, seed: int = 0, trust: Trust = Trust(), timeout_s: float = TIMEOUT_S
+    results: Path,
+    sample: int = 20,
+    seed: int = 0,
+    trust: Trust = Trust(),
+    timeout_s: float = TIMEOUT_S,
+    selection: Selection = EVERYTHING,
 ) -> Iterator[Verdict]:
     """Play random finished sessions again, with the code of normal runs, into a temporary folder.
 
     Nothing is downloaded. A session that differs but was computed with other package versions is `unknown`, unless
     nothing but our own code on the CPU decided it. So is one that needs what only the folder names, and those that
-    are not played within `timeout_s` seconds.
+    are not played within `timeout_s` seconds. selection: of which sessions.
 
     Raises:
         IntraBenchError: there is nothing to verify.
@@ -99,9 +105,9 @@ def verify(
     failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].to_list()
     rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")
     # sorted, so that a seed draws the same sessions in whatever order their parts were written
-    names = rows["session"].unique().sort().to_list()
-    if not names:
+    if rows.is_empty():
         raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
+    names = selection.of(rows, results)["session"].unique().sort().to_list()
     end = time.monotonic() + timeout_s
     for name in random.Random(seed).sample(names, min(sample, len(names))):
         stored = rows.filter(pl.col("session") == name)

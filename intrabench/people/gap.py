@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,16 @@ from intrabench.people.playback import ANSWERED, PEOPLE, Playback, StoredSession
 from intrabench.prompters.errors import Errors, deepest
 from intrabench.prompters.human import Human
 from intrabench.randomness import stream
-from intrabench.registry.canonical import meant
 from intrabench.results import labels
 from intrabench.results.current import current
-from intrabench.specs.specs import nearest, parse
+from intrabench.results.selection import EVERYTHING, Selection
+from intrabench.specs.specs import parse
 from intrabench.statistics.aggregate import AGGREGATIONS
+from intrabench.statistics.coverage import unequal
+from intrabench.statistics.notes import mean_of
 from intrabench.statistics.resample import FEW, as_one_dataset, difference, intervals
 from intrabench.statistics.scores import metric as scale_of
+from intrabench.statistics.scores import scores
 from intrabench.statistics.soundness import check_mixable, some_rows
 from intrabench.statistics.steps import steps
 from intrabench.target import Target
@@ -65,13 +68,13 @@ class Gap:
     notes: Sequence[str]
 
 
-def gap(folders: Sequence[Path], metric: str = "dice", model: str = "") -> Gap:
-    """Compare all simulated users with people, from the results folders together.
+def gap(folders: Sequence[Path], metric: str = "dice", selection: Selection = EVERYTHING) -> Gap:
+    """Compare all simulated users with people, from the results folders together. selection: as of `matched_rows`.
 
     Raises:
         IntraBenchError: as of `matched_rows`; or the metric is unknown.
     """
-    found = matched_rows(folders, model, metric)
+    found = matched_rows(folders, selection, metric)
     playbacks = [Playback(folder) for folder in folders]
     clicked = pl.concat(
         [clicks(playback.sessions(found.of(playback.root))) for playback in playbacks], how="vertical"
@@ -210,29 +213,22 @@ class MatchedRows:
         return self.rows.filter(folder=str(folder))
 
 
-def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice") -> MatchedRows:
+def matched_rows(folders: Sequence[Path], selection: Selection = EVERYTHING, metric: str = "dice") -> MatchedRows:
     """The rows of targets that people and simulated users did with the same model, from all folders together.
 
-    Where people prompted a model themselves, what they gave to another one is not taken from `recorded`. model: only
-    this one, as tables or specs name it.
+    Where people prompted a model themselves, what they gave to another one is not taken from `recorded`. selection: of
+    which sessions; its prompters are simulated users.
 
     Raises:
         IntraBenchError: no person did anything, no simulated user did the same, or protocols cannot be combined.
     """
-    rows, notes = _together(folders)
+    rows, notes = _together(folders, replace(selection, prompter=()))
     persons = rows.filter(PEOPLE | _RECORDED)
     if persons.is_empty():
         raise IntraBenchError(
             f"{_listed(folders)} has no sessions of people; `intrabench annotate` makes some, and `intrabench run "
             "--prompter recorded:FOLDER` gives them to other models"
         )
-    if model:
-        names = [*persons["model"].unique(), *persons["spec"].unique()]
-        if not (found := meant("model", model, names)):
-            raise IntraBenchError(
-                f"nobody prompted --model {model!r}{nearest(model, names)}; give one of {', '.join(sorted({*names}))}"
-            )
-        rows = rows.filter(pl.col("model").is_in(found) | pl.col("spec").is_in(found))
     key = ["model", *TARGET]
     live = rows.filter(PEOPLE)
     recorded = rows.filter(_RECORDED).join(live, on=key, how="anti")
@@ -240,7 +236,11 @@ def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice")
     persons = pl.concat([live, recorded]).with_columns(
         robot=pl.lit(None, pl.String), rater=pl.col("prompter").replace_strict(who)
     )
-    robots = rows.filter(~PEOPLE & ~_RECORDED).join(persons, on=key, how="semi").with_columns(ROBOT)
+    simulated = rows.filter(~PEOPLE & ~_RECORDED)
+    if selection.prompter and len(simulated):
+        chosen = Selection(prompter=selection.prompter).of(simulated.with_columns(model="spec"), *folders)
+        simulated = simulated.join(chosen, on="session", how="semi", maintain_order="left")
+    robots = simulated.join(persons, on=key, how="semi").with_columns(ROBOT)
     if robots.is_empty():
         models = ", ".join(persons["spec"].unique().sort())
         raise IntraBenchError(
@@ -251,7 +251,12 @@ def matched_rows(folders: Sequence[Path], model: str = "", metric: str = "dice")
     check_mixable(both, metric)
     ends = recorded.filter(pl.col("adapted").str.contains("diverged:"))["session"].n_unique()
     notes += [f"{several(ends, 'recorded session')} ended where a correction fitted no more"] if ends else []
-    return MatchedRows(both, notes)
+    few = unequal(scores(robots, metric), ["model", "robot"])
+    notes += [
+        f"{robot} with {name}: {mean_of(note)} (of {dataset})"
+        for name, robot, dataset, note in few.select("model", "robot", "dataset", "note").sort(pl.all()).iter_rows()
+    ]
+    return MatchedRows(both, [*filter(None, [selection.words]), *notes])
 
 
 def _rater(prompter: str) -> str:
@@ -260,7 +265,7 @@ def _rater(prompter: str) -> str:
     return parameters.get("rater", Human.rater if name == Human.name else UNNAMED)
 
 
-def _together(folders: Sequence[Path]) -> tuple[pl.DataFrame, list[str]]:
+def _together(folders: Sequence[Path], selection: Selection) -> tuple[pl.DataFrame, list[str]]:
     """Rows of all folders, each session once, with measured seconds of people where these are known."""
     found, notes = list[pl.DataFrame](), list[str]()
     for folder in folders:
@@ -270,7 +275,8 @@ def _together(folders: Sequence[Path]) -> tuple[pl.DataFrame, list[str]]:
             rows = rows.join(earlier, on="session", how="anti")
         found.append(_timed(rows, read_actions(folder)).with_columns(folder=pl.lit(str(folder))))
         notes += left_out
-    rows = pl.concat(found, how="diagonal_relaxed").with_columns(spec="model").with_columns(labels.MODEL)
+    rows = selection.of(pl.concat(found, how="diagonal_relaxed"), *folders)
+    rows = rows.with_columns(spec="model").with_columns(labels.MODEL)
     persons = rows.filter(PEOPLE, pl.col("status").is_in(ANSWERED)).group_by("session").agg(pl.col("measured").all())
     if persons.height:
         count = int(persons["measured"].sum())

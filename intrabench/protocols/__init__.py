@@ -279,3 +279,13 @@ def stopping(preset: Protocol, words: str) -> Protocol:
 def jointly(preset: Protocol, words: str) -> Protocol:
     """The protocol with joint sessions, ``others=negative,overlap=first``."""
     return replace(preset, joint=joint_rules(words)) if words else preset
+
+
+def command_for(protocol: str) -> str:
+    """The command that computes results of a protocol; empty: of none in particular."""
+    preset = PROTOCOLS.get(protocol)
+    words = ["intrabench run"]
+    words += [f"--protocol {protocol}{':clicks=FILE' if preset.users else ''}"] if preset else []
+    words += ["--model M"] if preset is None or not preset.models else []
+    words += ["--prompter P"] if preset is None or not preset.rows else []
+    return " ".join(words)

@@ -38,20 +38,26 @@ def canonical(column: Column, text: str) -> str:
 def meant(column: Column, text: str, known: Iterable[str]) -> list[str]:
     """The names among those of rows that a person means: the same text, else what is the same spec; at most one.
 
-    Specs are the same whether defaults are left out or not, in any order, with or without quotes, whatever way paths
-    are written. Nothing is made of the names of rows, which may be somebody else's.
-
     Raises:
         IntraBenchError: rows have the spec in several spellings, each of which is a line of its own.
+    """
+    found = same_specs(column, text, known)
+    if len(found) > 1:
+        raise IntraBenchError(f"{column} {text!r} is written in {len(found)} ways here: {', '.join(found)}; give one")
+    return found
+
+
+def same_specs(column: Column, text: str, known: Iterable[str]) -> list[str]:
+    """The name that is the same text, else those that are the same spec, in whatever spelling.
+
+    Specs are the same whether defaults are left out or not, in any order, with or without quotes, whatever way paths
+    are written. Nothing is made of the names of rows, which may be somebody else's.
     """
     names = sorted({*known})
     if text in names:
         return [text]
     wanted = canonical(column, text)
-    found = [name for name in names if comparable(_parted(name)[0]) + _parted(name)[1] == wanted]
-    if len(found) > 1:
-        raise IntraBenchError(f"{column} {text!r} is written in {len(found)} ways here: {', '.join(found)}; give one")
-    return found
+    return [name for name in names if comparable(_parted(name)[0]) + _parted(name)[1] == wanted]
 
 
 def _parted(name: str) -> tuple[str, str]:

@@ -106,7 +106,7 @@ def spec_of(value: Any) -> str:
 
 
 def made_spec(value: Any) -> str:
-    """What results call a metric, a model or a prompter: a spec or path as it is, an object or a class by its name.
+    """What results call an object of one of our kinds: a spec or path as it is, an object or a class by its name.
 
     A preset, such as ``paper:sam``, is called by the spec that it stands for.
 
@@ -121,6 +121,8 @@ def made_spec(value: Any) -> str:
         return make_model(value).short_spec
     if room_of(value if isinstance(value, type) else type(value)) == "metrics":
         return make_metric(value).column
+    if room_of(value if isinstance(value, type) else type(value)) == "datasets":
+        return make_dataset(value).short_spec
     return make_prompter(value).spec
 
 

@@ -13,14 +13,14 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import NONE, Footnotes, few_patients, infinite_marks
 from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
-from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.compare import Comparison, Settings, compare, contests, folders_of
-from intrabench.statistics.evaluation import pictures_of
+from intrabench.statistics.evaluation import pictures_of, selected_rows
 from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
-from intrabench.statistics.soundness import check_round, some_rows
+from intrabench.statistics.soundness import check_round
 from intrabench.statistics.statistic import averaged_otherwise, statistic_of
 
 FALSE = "P(false)"
@@ -44,13 +44,14 @@ class ComparisonTable:
 
 def heading(found: Mapping[str, Comparison], a: str, b: str) -> str:
     """What the numbers are, once for all tables."""
-    settings = next(iter(found.values())).settings
+    one = next(iter(found.values()))
+    settings, only = one.settings, one.selection
     what = described(settings.metric) + (", its distance from 0," if best(settings.metric) == "zero" else "")
     common = _common(found)
     among = f" ({', '.join(common.values())})" if common else ""
     return (
         f"{what} of {b} minus {a}{among}, positive if {b} is better: {settings.how.description}; "
-        f"{settings.policy.describe()}"
+        f"{settings.policy.describe()}{f'; {only}' if only else ''}"
     )
 
 
@@ -164,6 +165,7 @@ def as_json(found: Mapping[str, Comparison], a: str, b: str) -> list[dict[str, A
         {
             **{"a": a, "b": b, "shared": dict(one.shared), "metric": one.settings.metric, "round": one.settings.round},
             **{"aggregation": one.settings.how.name, "failures": one.settings.policy.describe()},
+            **{"selection": one.selection},
             **{part: plain(getattr(one, part)) for part in ("datasets", "sizes", "extremes")},
             **{"only_a": one.only_a, "only_b": one.only_b, "adapted": dict(zip("ab", one.adapted, strict=True))},
             **{"warnings": list(one.warnings), "worse": one.worse, "better": one.better},
@@ -227,7 +229,16 @@ def _whole(value: float) -> str:
 
 
 def make_comparison(
-    folder: Path, a: str, b: str, *, metric: str, round: int | None, aggregation: str, failed: str, empty: str
+    folder: Path,
+    a: str,
+    b: str,
+    *,
+    metric: str,
+    round: int | None,
+    aggregation: str,
+    failed: str,
+    empty: str,
+    selection: Selection = EVERYTHING,
 ) -> dict[str, Comparison]:
     """A comparison for each pair of lines, by what the two have in common; a and b as for `contests`.
 
@@ -237,7 +248,7 @@ def make_comparison(
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
     asked = statistic_of(metric, aggregation, failed, empty, round)
-    lines = contests(folder, a, b, asked.how, round)
+    lines = contests(folder, a, b, asked.how, round, selection)
     played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
     places = folders_of(folder, a, b)
     check_round(played, round, *places)
@@ -254,6 +265,7 @@ def make_comparison(
             comparison,
             warnings=(*comparison.warnings, *others),
             shared=contest.shared,
+            selection=selection.words,
             pixels={*contest.a["dataset"], *contest.b["dataset"]} <= pictures,
         )
     return found
@@ -271,6 +283,7 @@ def make_published_comparison(
     aggregation: str,
     failed: str,
     empty: str,
+    selection: Selection = EVERYTHING,
 ) -> PublishedClaims:
     """The model B of a results folder beside A, a model of the published numbers called `reference`.
 
@@ -280,8 +293,8 @@ def make_published_comparison(
     if metric not in ("", "dice"):
         raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
     statistic = statistic_of("dice", aggregation, failed, empty, round)
-    rows, left_out = current(some_rows(folder), root=folder)
+    rows, left_out = selected_rows(folder, selection)
     found = published_claims(
         rows, a, b, statistic.how, statistic.policy, name=reference, round=round, correlations=correlation
     )
-    return replace(found, said=[*found.said, *left_out])
+    return replace(found, said=[*filter(None, [selection.words]), *found.said, *left_out])

@@ -22,9 +22,10 @@ from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.evaluation import Evaluation, counted_rows
+from intrabench.statistics.evaluation import Evaluation
 from intrabench.statistics.measures import best, scored_by, summary
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
@@ -43,7 +44,11 @@ _MARKS, _DASHES = "os^Dv", ("-", "--", ":")
 
 
 def write_figures(
-    results: Path, folder: Path, formats: Sequence[str] = ("png",), metric: str = ""
+    results: Path,
+    folder: Path,
+    formats: Sequence[str] = ("png",),
+    metric: str = "",
+    selection: Selection = EVERYTHING,
 ) -> tuple[list[Path], Sequence[str]]:
     """Write curves against each effort, the ranking, and scores by target size.
 
@@ -61,7 +66,7 @@ def write_figures(
             raise IntraBenchError(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
-    whole = Evaluation.of(results, *counted_rows(results, metric), Statistic(metric))
+    whole = Evaluation.of(results, Statistic(metric), selection)
     evaluation, lines, names = whole.shared, whole.lines, whole.names
     rows, scored = evaluation.rows, evaluation.scored
     metric, how = evaluation.statistic.metric, evaluation.statistic.how
@@ -85,9 +90,8 @@ def write_figures(
         note = sentence(adapted(rows, ["line"]), names)
         averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
         infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
-        note = " ".join(
-            filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in evaluation.compared)])
-        )
+        about = filter(None, [selection.words, *evaluation.compared])
+        note = " ".join(filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in about)]))
         short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
             words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
@@ -264,7 +268,8 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
     """
     from matplotlib.ticker import MaxNLocator
 
-    figure, panel = _panel(names, 0.6)
+    label = _folded(f"{what} with 95 % interval", _LISTED // 2)
+    figure, panel = _panel(names, 0.5 + 0.13 * _lines([label]))
     for place, line in enumerate(ranked):
         if line["low"] is not None:
             panel.plot([line["low"], line["high"]], [place, place], color="0.5", linewidth=1.5)
@@ -274,7 +279,7 @@ def rank_figure(ranked: Sequence[Mapping[str, Any]], names: Sequence[str], what:
     listed(panel, names)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     last = max(max(line["high"] or line["rank"], *line.get("often", ()), 1) for line in ranked)
-    panel.set(xlabel=_folded(f"{what} with 95 % interval", _LISTED // 2), xlim=(0.5, last + 0.5))
+    panel.set(xlabel=label, xlim=(0.5, last + 0.5))
     return figure
 
 

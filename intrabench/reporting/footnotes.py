@@ -10,7 +10,7 @@ from string import ascii_lowercase
 import polars as pl
 
 from intrabench.statistics.infinite import INFINITE, Infinite
-from intrabench.statistics.notes import CUT_SHORT, FEWER, INAPPLICABLE, shares
+from intrabench.statistics.notes import CUT_SHORT, FEWER, INAPPLICABLE, mean_of, shares
 from intrabench.statistics.significance import ENOUGH
 
 MOST = 12
@@ -20,8 +20,8 @@ WORDS = ("adapted", "why_not_applicable")
 """Columns of texts that say the same line by line, where there are no footnotes."""
 UNPLAYED = "cut_short"
 """Another one, which is only there if it has something to say."""
-MEAN_OF = "mean of "
-"""How a footnote begins that says of how few targets a mean is."""
+COMMON = "; --common takes the same in all"
+"""How a footnote on few targets ends, below tables that have this option."""
 PARTIAL = "fewer_targets"
 """And one for means of fewer targets than other lines have."""
 BEYOND = "infinite"
@@ -87,7 +87,7 @@ class _Note:
 
     def say(self, note: str) -> str:
         if note.startswith(FEWER):
-            return f"{MEAN_OF}{note.removeprefix(FEWER)} targets that lines here have; --common takes the same in all"
+            return f"{mean_of(note)}{COMMON}"
         if note.startswith(INFINITE):
             return note
         after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""

@@ -27,9 +27,10 @@ from intrabench.reporting.table import (
     round_table,
 )
 from intrabench.results.current import IDENTITY
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
 from intrabench.statistics.coverage import on_shared
-from intrabench.statistics.evaluation import counted_rows, protocols_of
+from intrabench.statistics.evaluation import counted_rows
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.sources import Source, source
@@ -87,7 +88,6 @@ def make_table(
     aggregation: str,
     failed: str,
     empty: str,
-    protocol: str,
     groups: bool,
     users: bool,
     interval: bool,
@@ -95,6 +95,7 @@ def make_table(
     reference: str,
     common: bool = False,
     spread: str = "",
+    selection: Selection = EVERYTHING,
 ) -> Table:
     """The table of a results folder.
 
@@ -111,13 +112,13 @@ def make_table(
         _refuse(f"--spread {source(spread).name}", ignored | {"--per-round": per_round, "--counts": counts})
     statistic = statistic_of(metric, aggregation, failed, empty, round)
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, lines, columns)
-    rows, layout, presets, left_out = _read(folder, asked, metric, protocol, lead=not reference)
+    rows, layout, presets, left_out = _read(folder, asked, metric, selection, lead=not reference)
     if common and not spread:
         rows, lacking = on_shared(rows, layout.measured(rows), apart_by_effort(rows, layout).by)
         left_out = [*left_out, *lacking]
         if rows.is_empty():
             raise IntraBenchError(f"the lines in {folder} {NONE_SHARED}")
-    paper = protocol if reference == "paper" else ""
+    paper = ",".join(selection.protocol) if reference == "paper" else ""
     if spread:
         table = _spread_table(rows, layout, source(spread), interval, common)
     elif clicks := click_table(groups, users, paper):
@@ -135,17 +136,18 @@ def make_table(
     else:
         table = _of_metric(rows, layout, per_round, interval, counts)
     check_round(rows, round, folder)
-    return replace(table, left_out=[*left_out, *table.left_out])
+    heading = "; ".join(filter(None, [table.heading, selection.words]))
+    return replace(table, heading=heading, left_out=[*left_out, *table.left_out])
 
 
 def _read(
-    folder: Path, asked: Layout, metric: str, protocol: str, lead: bool
+    folder: Path, asked: Layout, metric: str, selection: Selection, lead: bool
 ) -> tuple[pl.DataFrame, Layout, Sequence[Protocol], list[str]]:
     """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
     protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
     """
-    rows, left_out = counted_rows(folder, asked.metric, protocol, asked.by)
-    presets = [] if metric else with_numbers(protocols_of(protocol) or rows["protocol"].unique().sort().to_list())
+    rows, left_out = counted_rows(folder, asked.metric, selection, asked.by)
+    presets = [] if metric else with_numbers(rows["protocol"].unique().sort().to_list())
     leads = leading(presets) if lead and not metric else asked.metric
     layout = replace(asked, metric=leads, root=folder, how=averages(rows["protocol"], asked.how))
     left_out += two_spellings(rows["model"].unique().sort())

@@ -11,6 +11,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import Footnotes, infinite_marks
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.compare import (
     Contest,
     Settings,
@@ -19,10 +20,13 @@ from intrabench.statistics.compare import (
     folders_of,
     paired,
 )
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import described, summary
+from intrabench.statistics.notes import mean_of
 from intrabench.statistics.power import CAUTIOUS, DIFFERENCE, Question, plan
 from intrabench.statistics.resample import AVERAGE, FEW
+from intrabench.statistics.scores import UNIT
 from intrabench.statistics.scores import metric as metric_called
 from intrabench.statistics.soundness import check_round
 from intrabench.statistics.statistic import Statistic, averaged_otherwise, statistic_of
@@ -69,6 +73,7 @@ def make_power(
     aggregation: str,
     failed: str,
     empty: str,
+    selection: Selection = EVERYTHING,
 ) -> PowerTable:
     """The power of comparisons of A and B, as `contests` has them; without these, of every two models of a folder.
 
@@ -82,14 +87,14 @@ def make_power(
         raise IntraBenchError(
             f"{a or b} alone is no comparison; give two results folders, models or prompters, or none"
         )
-    pairs, left_out = _pairs(folder, a, b, asked)
+    pairs, left_out = _pairs(folder, a, b, asked, selection)
     played = pl.concat((side for *_, one in pairs for side in (one.a, one.b)), how="diagonal_relaxed")
     folders = folders_of(folder, a, b) if a else [folder]
     check_round(played, round, *folders)
     statistic = asked.of_protocols(played["protocol"])
     question = Question(_difference(difference, statistic.metric), alpha, power)
     settings = Settings(statistic.metric, round, statistic.how, statistic.policy)
-    frame = _frame(pairs, settings, question)
+    frame, uneven = _frame(pairs, settings, question)
     shown = frame if a else _averages(frame)
     keys = shown.columns[: shown.columns.index("patients")]
     common = {name: str(shown[name][0]) for name in keys if shown[name].n_unique() == 1}
@@ -99,20 +104,22 @@ def make_power(
     return PowerTable(
         frame,
         readable,
-        _heading(settings, question, common),
+        "; ".join(filter(None, [_heading(settings, question, common), selection.words])),
         readable.columns[: readable.columns.index("needed")],
         infinite_marks([*map(_infinite, shown.iter_rows(named=True))], "difference", signed),
-        _said(frame, shown, question),
+        [*_said(frame, shown, question), *uneven],
         [*dict.fromkeys([*left_out, *averaged_otherwise(played["protocol"], settings.how)])],
         folders,
     )
 
 
-def _pairs(folder: Path, a: str, b: str, asked: Statistic) -> tuple[list[tuple[str, str, Contest]], list[str]]:
+def _pairs(
+    folder: Path, a: str, b: str, asked: Statistic, selection: Selection
+) -> tuple[list[tuple[str, str, Contest]], list[str]]:
     """The pairs of lines with the names of both, and what is left out."""
     if not a:
-        return contests_of_models(folder, asked.metric, asked.round)
-    found = contests(folder, a, b, asked.how, asked.round)
+        return contests_of_models(folder, asked.metric, asked.round, selection)
+    found = contests(folder, a, b, asked.how, asked.round, selection)
     return [(a, b, one) for one in found], [text for one in found for text in one.left_out]
 
 
@@ -133,19 +140,24 @@ def _difference(words: str, metric: str) -> float | None:
     )
 
 
-def _frame(pairs: Sequence[tuple[str, str, Contest]], settings: Settings, question: Question) -> pl.DataFrame:
-    """`PowerTable.frame`, in the order of what pairs have in common, then of their names."""
+def _frame(
+    pairs: Sequence[tuple[str, str, Contest]], settings: Settings, question: Question
+) -> tuple[pl.DataFrame, list[str]]:
+    """`PowerTable.frame`, in the order of what pairs have in common, then of their names; and pairs of few targets."""
     heads = [*dict.fromkeys(name for *_, one in pairs for name in one.shared)]
-    frames = []
+    frames, compared = [], []
     for a, b, one in pairs:
         units = paired(one.a, one.b, settings)
         if not units.is_empty():
             keys = {name: one.shared.get(name, "") for name in heads} | {"a": a, "b": b}
             found = plan(units, settings.how, question)
+            compared.append(units.select(*UNIT, "value").with_columns(pair=pl.lit(f"{one.head}, {a} and {b}")))
             frames.append(found.select(*(pl.lit(text).alias(name) for name, text in keys.items()), pl.all()))
     if not frames:
         raise IntraBenchError("no two lines have a target and seed in common; run them on the same data and seeds")
-    return pl.concat(frames).sort(heads, maintain_order=True)
+    few = unequal(pl.concat(compared), ["pair"]).select("pair", "dataset", "note").sort(pl.all())
+    uneven = [f"{pair}: {mean_of(note)} (of {dataset})" for pair, dataset, note in few.iter_rows()]
+    return pl.concat(frames).sort(heads, maintain_order=True), uneven
 
 
 def _averages(frame: pl.DataFrame) -> pl.DataFrame:

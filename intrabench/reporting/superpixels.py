@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.datasets.cases.selection import matching
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
@@ -18,9 +20,9 @@ from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.reporting.figures import as_svg, logarithmic, look, rank_figure, style, sweep_figures
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.render import check_html, render
-from intrabench.results.current import current
-from intrabench.results.parts import read_rows
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest
+from intrabench.statistics.evaluation import selected_rows
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.superpixels import SuperpixelScores, superpixel_scores
 from intrabench.statistics.sweeps import sweeps
@@ -36,15 +38,34 @@ MANY = 20_000
 PAPER = "Stutz, Hermans, Leibe, CVIU 2018"
 
 
-def read_superpixel_scores(folder: Path) -> tuple[SuperpixelScores, list[str]]:
+def read_superpixel_scores(
+    folder: Path, methods: Sequence[str] = (), selection: Selection = EVERYTHING
+) -> tuple[SuperpixelScores, list[str]]:
     """What was measured of superpixels in a results folder, and what of it is left out.
+
+    methods: only these, as tables print them, or globs. selection: of which sessions.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows, left_out = current(read_rows(folder), root=folder)
+    rows, left_out = selected_rows(folder, selection)
     found = superpixel_scores(rows)
+    names = found.images["method"].unique().sort().to_list()
+    chosen = [name for method in methods for name in _methods(method, names, folder)]
+    if methods:
+        found = replace(found, images=found.images.filter(pl.col("method").is_in(chosen)))
     return found, [*left_out, *found.notes()]
+
+
+def selected_words(methods: Sequence[str], selection: Selection) -> str:
+    """`Selection.words` with methods for models."""
+    return replace(selection, model=tuple(methods)).words.replace("only model ", "only method ", 1)
+
+
+def _methods(method: str, names: Sequence[str], folder: Path) -> list[str]:
+    if found := matching(method, names):
+        return found
+    raise IntraBenchError(f"{folder} has no method {method!r}{nearest(method, names)}; it has {', '.join(names)}")
 
 
 def summary_table(found: SuperpixelScores, interval: bool = False) -> pl.DataFrame:
@@ -214,18 +235,21 @@ def ranks_figure(found: SuperpixelScores) -> Any:
         return rank_figure(table.to_dicts(), table["method"].to_list(), "average rank by AMR + AUE")
 
 
-def write_superpixels(results: Path, path: Path) -> None:
+def write_superpixels(
+    results: Path, path: Path, methods: Sequence[str] = (), selection: Selection = EVERYTHING
+) -> None:
     """Write averages with intervals, ranking, curves and all numbers.
 
     Raises:
         IntraBenchError: there are no superpixels, or the file cannot be written.
     """
     check_html(path)
-    found, notes = read_superpixel_scores(results)
+    found, notes = read_superpixel_scores(results, methods, selection)
     ranking, about = _ranking(found)
+    made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
     content: dict[str, Any] = {
         "title": "Superpixels",
-        "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
+        "subtitle": "; ".join(filter(None, [made, selected_words(methods, selection)])),
         "warnings": [*notes, *_failures(found)],
         "summary": frame_grid(summary_table(found, interval=True), "averages"),
         "ranking": ranking,

@@ -10,13 +10,12 @@ from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.names import file_name
-from intrabench.registry.canonical import Column
 from intrabench.results.current import counting
-from intrabench.results.labels import MODEL, names, rows_named
+from intrabench.results.labels import MODEL
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
-from intrabench.specs.specs import nearest
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.volume import Volume, write_nifti
 
 
@@ -24,16 +23,15 @@ def export(
     results: Path,
     folder: Path,
     *,
-    model: str = "",
-    prompter: str = "",
     seed: int | None = None,
     round: int | None = None,
+    selection: Selection = EVERYTHING,
 ) -> tuple[int, list[str], list[str]]:
     """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept answers that count in tables.
 
     Names are those of `file_name`. Sessions that differ in something else, such as the protocol, or in upper and lower
-    case alone, have their key behind them. model, prompter, seed: only those, as written in tables. round: only the
-    state after so many corrections; of sessions that ended before, the last.
+    case alone, have their key behind them. seed: only this one. round: only the state after so many corrections; of
+    sessions that ended before, the last. selection: of which sessions.
 
     Returns:
         How many were written, a sentence for each kind of sessions that are left out, and one for each file of masks,
@@ -46,7 +44,7 @@ def export(
     unread: dict[str, None] = {}
     owners: dict[str, str] = {}
     last: tuple[tuple[str, str], Volume | None] | None = None
-    rows, left_out = _chosen(results, model, prompter, seed, round)
+    rows, left_out = _chosen(results, seed, round, selection)
     for row in rows.iter_rows(named=True):
         place = row["dataset"], row["case"]
         try:
@@ -75,21 +73,11 @@ def export(
     return written, left_out, list(unread)
 
 
-def _chosen(
-    results: Path, model: str, prompter: str, seed: int | None, round: int | None
-) -> tuple[pl.DataFrame, list[str]]:
+def _chosen(results: Path, seed: int | None, round: int | None, selection: Selection) -> tuple[pl.DataFrame, list[str]]:
     """The rows whose masks are wanted, sorted, and which sessions are left out because newer ones count."""
     rows, left_out = counting(read_rows(results), results)
+    rows = selection.of(rows, results)
     rows = rows.filter(pl.col("status") != "not_applicable").with_columns(MODEL)
-    asked: dict[Column, str] = {"model": model, "prompter": prompter}
-    for column, name in asked.items():
-        chosen = rows_named(rows, column, name) if name else rows
-        if name and chosen.is_empty():
-            values = names(rows, column)
-            raise IntraBenchError(
-                f"{results} has no {column} {name!r}{nearest(name, values)}; it has {', '.join(values) or 'no results'}"
-            )
-        rows = chosen
     if seed is not None:
         values = rows["seed"].unique().sort().to_list()
         rows = rows.filter(pl.col("seed") == seed)

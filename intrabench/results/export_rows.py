@@ -15,6 +15,7 @@ from intrabench.files.atomic import atomically, writing
 from intrabench.files.documents import json_number
 from intrabench.results.current import counting
 from intrabench.results.parts import read_rows, read_turns
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spreadsheet import write_csv
 from intrabench.results.store import write_parquet
 
@@ -39,13 +40,13 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, Path], Any]] = {
 
 
 def export_rows(
-    results: Path, file: Path, *, turns: bool = False, all: bool = False
+    results: Path, file: Path, *, turns: bool = False, all: bool = False, selection: Selection = EVERYTHING
 ) -> tuple[dict[Path, int], list[str]]:
     """Write the rows of a results folder that count to ``FILE.csv``, ``.parquet`` or ``.jsonl``.
 
     CSV writes infinite distances as ``inf``, JSON as the text ``Infinity`` (`json_number`). turns: also write what the
     users gave, to ``FILE.turns.csv`` and so on. all: also write the sessions that later ones replaced, which tables
-    leave out.
+    leave out. selection: of which sessions.
 
     Returns:
         How many lines went where, and a sentence for each kind of sessions that are left out.
@@ -61,6 +62,7 @@ def export_rows(
             f"{results} has no results; `intrabench run` computes some, or give another folder with --out"
         )
     rows, left_out = (rows, []) if all else counting(rows, results)
+    rows = selection.of(rows, results)
     order = ("dataset", "case", "target", "model", "prompter", "seed", "session", "round")
     written = {file: rows.sort(order)}
     if turns:

@@ -11,6 +11,7 @@ import polars as pl
 from intrabench.results.causes import cause, with_causes
 from intrabench.results.current import current
 from intrabench.results.runs import read_records
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.statuses import UNDONE
 
 
@@ -33,9 +34,10 @@ class Kind:
     traceback: str
 
 
-def kinds_of_failures(rows: pl.DataFrame, root: Path) -> list[Kind]:
+def kinds_of_failures(rows: pl.DataFrame, root: Path, selection: Selection = EVERYTHING) -> list[Kind]:
     """The failures of the sessions that count, the most frequent first. rows: those of the results folder `root`."""
-    rows = with_causes(current(rows, root=root)[0].filter(pl.col("status").is_in(UNDONE)))
+    counted, _ = current(rows, root=root)
+    rows = with_causes(selection.of(counted, root).filter(pl.col("status").is_in(UNDONE)))
     each = [pl.col(name).unique().sort() for name in ("model", "dataset", "case")]
     errors = [pl.col("error").min(), pl.col("error").n_unique().alias("distinct")]
     kinds = rows.group_by("status", "cause").agg(pl.col("session").n_unique(), *errors, *each)

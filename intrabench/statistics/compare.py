@@ -18,12 +18,14 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.registry.canonical import Column
 from intrabench.results import labels
-from intrabench.results.current import IDENTITY, MODEL, current
+from intrabench.results.current import IDENTITY, MODEL
 from intrabench.results.parts import with_patients
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
 from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
 from intrabench.statistics.bca import LEVEL
+from intrabench.statistics.evaluation import selected_rows
 from intrabench.statistics.infinite import whole, with_parts
 from intrabench.statistics.measures import best
 from intrabench.statistics.notes import shares
@@ -37,7 +39,7 @@ from intrabench.statistics.significance import (
     per_patient,
     signed_rank,
 )
-from intrabench.statistics.soundness import check_mixable, some_rows
+from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
 
@@ -72,6 +74,7 @@ class Comparison:
     only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
     common, by column. adapted: of A and of B, which prompts were converted or refused, and in how many sessions; empty
     if that is the same. pixels: all are photographs or videos, whose targets have pixels; one counts as 0.001 ml.
+    selection: which sessions were chosen, in words; empty if all were.
     """
 
     settings: Settings
@@ -84,6 +87,7 @@ class Comparison:
     shared: Mapping[str, str] = field(default_factory=dict)
     adapted: tuple[str, str] = ("", "")
     pixels: bool = False
+    selection: str = ""
 
     @property
     def worse(self) -> bool:
@@ -285,14 +289,19 @@ class Contest:
 
 
 def contests(
-    folder: Path, a: str, b: str, how: Aggregation = AGGREGATIONS["protocol"], round: int | None = None
+    folder: Path,
+    a: str,
+    b: str,
+    how: Aggregation = AGGREGATIONS["protocol"],
+    round: int | None = None,
+    selection: Selection = EVERYTHING,
 ) -> list[Contest]:
     """All pairs of lines that differ only in A and B.
 
     a, b: results folders; or models or prompters, as written in tables, in the results of `folder`. Lines of two runs
     are compared if prompter and name of the model are equal, whatever the model's version and weights. how: of the
     averages, which protocols that average otherwise can be compared by only if it was chosen. round: sessions whose
-    prompts the model refuses by then do not count; None: by their end.
+    prompts the model refuses by then do not count; None: by their end. selection: of the sessions of each folder.
 
     Raises:
         IntraBenchError: a name is unknown, both are the same, or there is no pair.
@@ -301,11 +310,11 @@ def contests(
         raise IntraBenchError(f"{a} and {b} are the same; give two results folders, models or prompters that differ")
     if folders_of(folder, a, b) != [folder]:
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
-        read = [_read(Path(one)) for one in (a, b)]
+        read = [_read(Path(one), selection) for one in (a, b)]
         sides, left_out = [rows for rows, _ in read], [text for _, texts in read for text in texts]
         check_mixable(pl.concat(sides, how="diagonal"), how=how)
     else:
-        rows, left_out = _read(folder)
+        rows, left_out = _read(folder, selection)
         column, sides = _sides(rows, a, b, folder)
         shared = tuple(
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
@@ -324,16 +333,16 @@ def contests(
 
 
 def contests_of_models(
-    folder: Path, metric: str = "", round: int | None = None
+    folder: Path, metric: str = "", round: int | None = None, selection: Selection = EVERYTHING
 ) -> tuple[list[tuple[str, str, Contest]], list[str]]:
     """Every two models of a results folder with what they have in common, and what of the folder is left out.
 
-    metric: superpixels count only if they have a value of it. round: as of `contests`.
+    metric: superpixels count only if they have a value of it. round, selection: as of `contests`.
 
     Raises:
         IntraBenchError: no two models were run with the same prompter.
     """
-    read, left_out = _read(folder)
+    read, left_out = _read(folder, selection)
     rows = prompted(read, metric or "dice")
     played = rows.join(_refused(rows, round), on="session", how="anti")
     shared = tuple(name for name in IDENTITY if name not in MODEL)
@@ -362,9 +371,9 @@ def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[
     raise IntraBenchError(_unknown(rows, a, b, folder))
 
 
-def _read(folder: Path) -> tuple[pl.DataFrame, list[str]]:
+def _read(folder: Path, selection: Selection) -> tuple[pl.DataFrame, list[str]]:
     """The rows that count, with models as people call them, and what is left out."""
-    rows, left_out = current(some_rows(folder), root=folder)
+    rows, left_out = selected_rows(folder, selection)
     return rows.with_columns(labels.MODEL, _model="model"), left_out
 
 

@@ -11,15 +11,14 @@ from typing import Any
 import polars as pl
 
 from intrabench.datasets.base import Dataset
-from intrabench.errors import IntraBenchError
 from intrabench.results.current import IDENTITY, current
 from intrabench.results.current import PROTOCOL as RULES
 from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records
-from intrabench.specs.specs import nearest
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.coverage import on_shared
-from intrabench.statistics.soundness import command_for, some_rows
+from intrabench.statistics.soundness import some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
 
@@ -32,7 +31,7 @@ class Evaluation:
 
     rows: with ``line`` and ``name``. lines: `lines_of`. datasets: by spec, or why one is not available. left_out:
     sentences on sessions that do not count. compared: sentences on what was left out so that lines share their targets.
-    comparable: whether they share any.
+    comparable: whether they share any. selection: which of the sessions of the folder these are.
     """
 
     root: Path
@@ -43,12 +42,18 @@ class Evaluation:
     left_out: Sequence[str] = ()
     compared: Sequence[str] = ()
     comparable: bool = True
+    selection: Selection = EVERYTHING
 
     @classmethod
-    def of(cls, root: Path, rows: pl.DataFrame, left_out: Sequence[str], statistic: Statistic) -> Evaluation:
-        """Of rows that count; where the statistic has no metric, it is that of their protocols."""
+    def of(cls, root: Path, statistic: Statistic, selection: Selection = EVERYTHING) -> Evaluation:
+        """Of the rows of a folder that count; where the statistic has no metric, it is that of their protocols.
+
+        Raises:
+            IntraBenchError: as of `counted_rows`.
+        """
+        rows, left_out = counted_rows(root, statistic.metric, selection)
         datasets, of_rows = datasets_of(root, rows), statistic.of_protocols(rows["protocol"])
-        return cls(root, *with_lines(rows), of_rows, datasets, left_out)
+        return cls(root, *with_lines(rows), of_rows, datasets, left_out, selection=selection)
 
     @cached_property
     def scored(self) -> pl.DataFrame:
@@ -86,38 +91,26 @@ class Evaluation:
         return read_records(self.root)
 
 
-def counted_rows(root: Path, metric: str, protocol: str = "", by: Sequence[str] = ()) -> tuple[pl.DataFrame, list[str]]:
-    """The rows of prompted sessions that count, and what does not (`current`). by: the columns that define lines.
+def counted_rows(
+    root: Path, metric: str = "", selection: Selection = EVERYTHING, by: Sequence[str] = ()
+) -> tuple[pl.DataFrame, list[str]]:
+    """The rows of prompted sessions that count and are selected, and what does not count (`current`).
+
+    by: the columns that define lines.
 
     Raises:
         IntraBenchError: there are none.
     """
-    return current(prompted(stored_rows(root, protocol), metric or "dice"), by, root=root)
+    rows, left_out = selected_rows(root, selection, by)
+    return prompted(rows, metric or "dice"), left_out
 
 
-def stored_rows(root: Path, protocol: str = "") -> pl.DataFrame:
-    """The rows of a results folder, or only those of one protocol, or of several, separated by commas.
-
-    Raises:
-        IntraBenchError: there are no such rows.
-    """
-    asked = protocols_of(protocol)
-    rows = some_rows(root, *asked[:1])
-    if not asked:
-        return rows
-    protocols = rows["protocol"].unique().sort().to_list()
-    for one in asked:
-        if one not in protocols:
-            raise IntraBenchError(
-                f"{root} has no results of protocol {one!r}{nearest(one, protocols)}; it has {', '.join(protocols)}; "
-                f"`{command_for(one)}` computes some"
-            )
-    return rows.filter(pl.col("protocol").is_in(asked))
-
-
-def protocols_of(words: str) -> list[str]:
-    """The ids that ``--protocol`` lists."""
-    return [one.strip() for one in words.split(",") if one.strip()]
+def selected_rows(
+    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = ()
+) -> tuple[pl.DataFrame, list[str]]:
+    """The same with those of divided images."""
+    rows, left_out = current(some_rows(root, *selection.protocol[:1]), by, root=root)
+    return selection.of(rows, root), left_out
 
 
 def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:

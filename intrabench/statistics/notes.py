@@ -19,6 +19,14 @@ INAPPLICABLE = "n/a: "
 FEWER = "fewer targets: "
 """How a note begins that says of how many targets a mean is, ``4 of 8``, where other lines have more."""
 
+MEAN_OF = "mean of "
+"""How it begins in words."""
+
+
+def mean_of(note: str) -> str:
+    """A note of `FEWER` in words."""
+    return f"{MEAN_OF}{note.removeprefix(FEWER)} targets that lines here have"
+
 
 _SAYS = pl.col("adapted").fill_null("") != ""
 _KINDS = {"note": pl.String, "sessions": pl.UInt32, "turns": pl.UInt32, "of": pl.UInt32, "corrections": pl.UInt32}

@@ -8,7 +8,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.locks import is_locked
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import PROTOCOLS, command_for
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import LOCK, read_records, unfinished
@@ -71,16 +71,6 @@ def check_round(rows: pl.DataFrame, round: int | None, *roots: Path) -> None:
     if round is not None and round > allowed:
         most = f"give --round 0 to {allowed}" if allowed else "omit it"
         raise IntraBenchError(f"--round {round} is beyond all that was run, {several(allowed, 'correction')}; {most}")
-
-
-def command_for(protocol: str) -> str:
-    """The command that computes results of a protocol; empty: of none in particular."""
-    preset = PROTOCOLS.get(protocol)
-    words = ["intrabench run"]
-    words += [f"--protocol {protocol}{':clicks=FILE' if preset.users else ''}"] if preset else []
-    words += ["--model M"] if preset is None or not preset.models else []
-    words += ["--prompter P"] if preset is None or not preset.rows else []
-    return " ".join(words)
 
 
 def check_mixable(rows: pl.DataFrame, name: str = "dice", how: Aggregation | None = None) -> None:

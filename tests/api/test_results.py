@@ -96,7 +96,7 @@ def test_comparison_report_and_figures_warn_of_what_they_lack(say: Callable[...,
     for call in (
         lambda: intrabench.compare(Path("intrabench-results"), Path("other")),
         lambda: intrabench.compare(*two, "other"),
-        lambda: intrabench.report("mine.html", "other", targets=1),
+        lambda: intrabench.report("mine.html", "other", views=1),
         lambda: intrabench.figures("pictures", "other", format="svg"),
     ):
         with pytest.warns(PartialResults) as caught:
@@ -107,7 +107,7 @@ def test_comparison_report_and_figures_warn_of_what_they_lack(say: Callable[...,
     for words in (
         ("compare", "intrabench-results", "other"),
         ("compare", *two, "--out", "other"),
-        ("report", "mine.html", "--targets", "1", "--out", "other"),
+        ("report", "mine.html", "--views", "1", "--out", "other"),
         ("figures", "pictures", "--format", "svg", "--out", "other"),
         ("table", "--out", "other"),
     ):
@@ -165,7 +165,7 @@ def test_a_comparison_says_by_how_much_and_whether_it_is_worse(say: Callable[...
 
 
 def test_report_and_figures_are_files() -> None:
-    report = intrabench.report("mine.html", targets=1, aggregation="pooled")
+    report = intrabench.report("mine.html", views=1, aggregation="pooled")
     assert report == Path("mine.html")
     assert "box_interp:n=2+click_center" in report.read_text()
     files = intrabench.figures("pictures", format=["svg"])

@@ -61,3 +61,11 @@ def test_only_tables_of_effort_are_files(say: Callable[..., Said], wording: Snap
     said = say("info", "dice", "--toml")
     assert (said.code, said.out) == (2, "")
     assert said.err == wording
+
+
+@pytest.mark.parametrize("spec", ["seconds:foo=1", "seconds@1:click=2"])
+def test_what_takes_no_parameters_refuses_them(say: Callable[..., Said], spec: str) -> None:
+    for option in ((), ("--json",)):
+        said = say("info", spec, *option)
+        assert (said.code, said.out) == (2, "")
+        assert f"{spec.partition(':')[0]} takes no parameters" in said.err

@@ -187,13 +187,13 @@ def test_a_metric_that_was_edited_gives_fresh_values(say: Callable[..., Said], w
 def test_the_report_lists_what_was_measured(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     Path("mine.py").write_text(MINE)
     run(metric=["brightness", "lesion_f1"], plugin=[Path("mine.py")])
-    assert say("report", "known.html", "--plugin", "mine.py", "--targets", "0", "--out", "out").code == 0
+    assert say("report", "known.html", "--plugin", "mine.py", "--views", "0", "--out", "out").code == 0
     text = Path("known.html").read_text()
     assert sentence_with(text, "answer, over") == wording
     for told in (">Lesion F1</th>", ">brightness</th>", f"dice@1, iou@1, {metric('brightness').id}, lesion_f1@1"):
         assert told in text.replace('<button type="button">', ">").replace("</button>", ""), told
     registry._plugins["metrics"].clear()  # as on another machine, which has not the file
-    assert say("report", "unknown.html", "--targets", "0", "--out", "out").code == 0
+    assert say("report", "unknown.html", "--views", "0", "--out", "out").code == 0
     text = Path("unknown.html").read_text()
     assert ">Lesion F1<" in text
     assert ">brightness<" not in text

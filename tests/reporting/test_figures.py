@@ -86,6 +86,14 @@ def test_a_line_below_every_figure_says_which_prompts_were_adapted(tmp_path: Pat
             assert (told in " ".join(text.split())) == bool(number), path
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("note", ["", "box2d->point", ",".join(f"a{n}->b{n}" for n in range(9))])
+def test_a_single_line_has_room_beside_its_notes(tmp_path: Path, note: str) -> None:
+    """matplotlib warns where a panel has no room."""
+    one = several().filter(pl.col("prompter") == "p:n=2", pl.col("model") == "n").with_columns(adapted=pl.lit(note))
+    assert len(write_figures(store(tmp_path / "results", one), tmp_path / "figures", ["png"])) > len(NAMES)
+
+
 def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     """matplotlib would leave out a name that begins with an underscore, and warn of letters that no font has."""
     rows = several().with_columns(
@@ -137,7 +145,7 @@ def test_a_curve_against_the_strength_of_a_perturbation(tmp_path: Path) -> None:
     drawn = sorted([*map(tuple, line.get_xydata().round(6).tolist())] for line in panel.lines)
     assert drawn == [[(0, 0.8), (0.1, 0.7), (0.3, 0.5)], [(0, 0.8), (0.1, 0.75), (0.3, 0.65)]]
     results = store(tmp_path / "results", rows.drop("line", "name"))
-    write_report(results, tmp_path / "page.html", targets=0)
+    write_report(results, tmp_path / "page.html", views=0)
     page = (tmp_path / "page.html").read_text()
     assert "<h2>Perturbed images</h2>" in page
     assert page.count("<figure class=drawn") == 1

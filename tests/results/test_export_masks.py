@@ -109,7 +109,7 @@ def test_tables_print_every_name_as_it_is(
 
 
 def test_the_report_holds_every_name(results: Path, tmp_path: Path) -> None:
-    write_report(results, tmp_path / "report.html", targets=100)
+    write_report(results, tmp_path / "report.html", views=100)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     listed = re.findall("<option[^>]*>[^<]*: (.*?) \\(mean Dice", page)
     expected = {f"{one_line(case)}, {one_line(label)}.1" for case in CASES for label in LABELS}

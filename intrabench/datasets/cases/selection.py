@@ -1,4 +1,4 @@
-"""The cases and targets of a run: the meaning of ``--cases`` and ``--targets``."""
+"""The meaning of ``--cases`` and ``--targets``, for runs and for their results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import fnmatch
 import glob
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, cases_of
@@ -40,8 +41,18 @@ def select_cases(dataset: Dataset, patterns: Sequence[str]) -> list[str]:
         raise IntraBenchError(f"data set {dataset.short_spec} has no cases; check its parameters and files")
     if not patterns:
         return names
-    chosen = {case for pattern in _from_files(patterns, names) for case in _cases(dataset, names, pattern)}
+    chosen = {case for pattern in from_files(patterns, names) for case in _cases(dataset, names, pattern)}
     return [name for name in names if name in chosen]
+
+
+def matching(pattern: str, names: Sequence[str]) -> list[str]:
+    """The names that a pattern means: the same text, else those that it matches as a glob."""
+    return [pattern] if pattern in names else [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+
+
+def is_of_dataset(pattern: str, names: Collection[str]) -> bool:
+    """Whether only the data set knows which cases are meant, as of ``first:N`` and ``subset:NAME``."""
+    return pattern.partition(":")[0] in ("first", "subset") and ":" in pattern and pattern not in names
 
 
 def select_targets(index: CaseIndex, patterns: Sequence[str]) -> list[TargetInfo]:
@@ -52,11 +63,37 @@ def select_targets(index: CaseIndex, patterns: Sequence[str]) -> list[TargetInfo
     patterns: globs of ids (``label.instance``) or labels, of which any must match; and bounds such as ``ml>=1``,
     ``voxels<500`` or ``slices>5``, which must all hold.
     """
-    if not patterns:
-        return list(index.targets)
     ml = float(index.spacing_mm[0] * index.spacing_mm[1] * index.spacing_mm[2]) / 1000
-    exact = {name for info in index.targets for name in (info.id, info.label)}.intersection(patterns)
-    return [info for info in index.targets if _is_wanted(info, ml, patterns, exact)]
+    candidates = [
+        Candidate(info.id, info.label, {"ml": info.voxels * ml, "voxels": info.voxels, "slices": info.slices})
+        for info in index.targets
+    ]
+    chosen = wanted(candidates, patterns)
+    return [info for info, is_chosen in zip(index.targets, chosen, strict=True) if is_chosen]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A target that patterns may mean. sizes: ``ml``, ``voxels``, ``slices``, as far as they are known."""
+
+    id: str
+    label: str
+    sizes: Mapping[str, float]
+
+
+def wanted(candidates: Sequence[Candidate], patterns: Sequence[str]) -> list[bool]:
+    """Whether each of the targets of a case is meant, as `select_targets` says; all are if `patterns` is empty.
+
+    A bound on a size that is not known of a target does not hold.
+    """
+    exact = {name for one in candidates for name in (one.id, one.label)}.intersection(patterns)
+    return [_is_wanted(one, patterns, exact) for one in candidates]
+
+
+def bounded(pattern: str) -> str:
+    """The size that a pattern is a bound of; empty if it is none."""
+    found = _BOUND.fullmatch(pattern)
+    return found[1] if found else ""
 
 
 def check_targets(indexes: Iterable[CaseIndex], patterns: Sequence[str]) -> None:
@@ -71,23 +108,26 @@ def check_targets(indexes: Iterable[CaseIndex], patterns: Sequence[str]) -> None
             )
 
 
-def _is_wanted(info: TargetInfo, ml_per_voxel: float, patterns: Sequence[str], exact: Collection[str]) -> bool:
-    names = info.id, info.label
-    sizes = {"ml": info.voxels * ml_per_voxel, "voxels": info.voxels, "slices": info.slices}
+def _is_wanted(target: Candidate, patterns: Sequence[str], exact: Collection[str]) -> bool:
     globs = []
     for pattern in patterns:
         if pattern in exact:
             globs.append(glob.escape(pattern))
         elif bound := _BOUND.fullmatch(pattern):
             size, compare, value = bound.groups()
-            if not _COMPARE[compare](sizes[size], float(value)):
+            if size not in target.sizes or not _COMPARE[compare](target.sizes[size], float(value)):
                 return False
         else:
             globs.append(pattern)
-    return not globs or any(fnmatch.fnmatchcase(name, one) for one in globs for name in names)
+    return not globs or any(fnmatch.fnmatchcase(name, one) for one in globs for name in (target.id, target.label))
 
 
-def _from_files(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+def from_files(patterns: Sequence[str], names: Collection[str]) -> list[str]:
+    """The patterns, with the lines of a file in place of ``@FILE``.
+
+    Raises:
+        IntraBenchError: a file cannot be read, or nothing is left.
+    """
     found = []
     for pattern in patterns:
         if not pattern.startswith("@") or pattern in names:
@@ -118,7 +158,7 @@ def _cases(dataset: Dataset, names: Sequence[str], pattern: str) -> Sequence[str
                 f"it has {', '.join(subsets)}"
             )
         return list(subsets[value])
-    found = [pattern] if pattern in names else [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+    found = matching(pattern, names)
     if not found:
         raise IntraBenchError(
             f"--cases: data set {dataset.name} has no case that matches {pattern!r}{nearest(pattern, names)}; "

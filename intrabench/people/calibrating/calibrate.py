@@ -19,6 +19,7 @@ from intrabench.people.calibrating.fits import LEAST, Estimate, Seconds, fit_han
 from intrabench.people.places import SMALLEST
 from intrabench.people.playback import PEOPLE, Playback
 from intrabench.results.parts import read_rows
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.resample import FEW
 
 NO_ERROR = "no error"
@@ -54,8 +55,8 @@ class CalibrationResult:
         return pl.DataFrame(lines, infer_schema_length=None)
 
 
-def calibrate(root: Path, name: str) -> CalibrationResult:
-    """Fit seconds and errors of the hand to all that people did.
+def calibrate(root: Path, name: str, selection: Selection = EVERYTHING) -> CalibrationResult:
+    """Fit seconds and errors of the hand to all that people did, or to a selection of it.
 
     Raises:
         IntraBenchError: there are no recordings, or the name has other characters than letters, digits, _, - and .
@@ -63,7 +64,11 @@ def calibrate(root: Path, name: str) -> CalibrationResult:
     actions = read_actions(root)
     if actions.is_empty():
         raise IntraBenchError(f"{root} has no recordings of people; `intrabench annotate --out {root}` makes some")
-    rows = read_rows(root).filter(PEOPLE)
+    rows = selection.of(read_rows(root).filter(PEOPLE), root)
+    if selection != EVERYTHING:
+        actions = actions.join(rows, on="session", how="semi", maintain_order="left")
+    if actions.is_empty():
+        raise IntraBenchError(f"{root} has no recordings of {selection.words}; omit an option")
     rows = rows.with_columns(rater=pl.col("prompter").str.extract(r"rater=\"?([\w-]+)"))
     playback = Playback(root)
     seen = hits(playback.sessions(rows))
@@ -72,6 +77,7 @@ def calibrate(root: Path, name: str) -> CalibrationResult:
         **{"raters": actions["rater"].n_unique(), "sessions": actions["session"].n_unique(), "actions": actions.height},
         **{"datasets": rows["dataset"].unique().sort().to_list()},
         **overhead(actions),
+        **({"selection": selection.words} if selection.words else {}),
     }
     content = {
         "name": name,
@@ -150,9 +156,10 @@ def _notes(
 
 
 def _source(facts: Mapping[str, Any]) -> str:
+    only = f"; {facts['selection']}" if "selection" in facts else ""
     return (
         f"measured on {several(facts['raters'], 'rater')} in {several(facts['sessions'], 'session')} of "
-        f"{', '.join(facts['datasets'])}"
+        f"{', '.join(facts['datasets'])}{only}"
     )
 
 

@@ -28,6 +28,7 @@ from intrabench.reporting.page.views import marks
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_turns
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.target import Target
 from intrabench.turns import turns_by_round
 from intrabench.volume import Volume
@@ -90,7 +91,7 @@ class _Items:
     training: list[_Item] = field(default_factory=list)
 
 
-def design(results: Path, folder: Path, plan: Plan) -> tuple[Study, list[str]]:
+def design(results: Path, folder: Path, plan: Plan, selection: Selection = EVERYTHING) -> tuple[Study, list[str]]:
     """Make the folder of a study from a results folder with masks; returns it, and sentences on what is left out.
 
     Which inputs are rated, and by whom, comes of the plan's seed. All that would tell a rater what a mask is comes of
@@ -99,7 +100,7 @@ def design(results: Path, folder: Path, plan: Plan) -> tuple[Study, list[str]]:
     Raises:
         IntraBenchError: there are no masks, a case cannot be opened, or the folder exists or cannot be written.
     """
-    found, notes = inputs_of(results, plan.round)
+    found, notes = inputs_of(results, plan.round, selection)
     rng = stream("rating inputs", plan.seed)
     inputs = sampled_inputs(found, plan.inputs, rng)
     training = sampled_inputs(_training_inputs(found, inputs), plan.training, rng)

@@ -14,6 +14,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.results.current import counting
 from intrabench.results.masks import masks_file
 from intrabench.results.parts import read_rows
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.evaluation import with_lines
 from intrabench.statistics.superpixels import prompted
 
@@ -33,10 +34,13 @@ class Input:
         return self.rows[0]
 
 
-def inputs_of(results: Path, round: int | None = None) -> tuple[list[Input], list[str]]:
+def inputs_of(
+    results: Path, round: int | None = None, selection: Selection = EVERYTHING
+) -> tuple[list[Input], list[str]]:
     """All inputs that every model answered with a stored mask, and sentences on what is left out.
 
-    round: the state after this round; None: the last one. `name` of a row is its model as reports call it.
+    round: the state after this round; None: the last one. selection: of which sessions. `name` of a row is its model
+    as reports call it.
 
     Raises:
         IntraBenchError: there are no such inputs.
@@ -46,7 +50,7 @@ def inputs_of(results: Path, round: int | None = None) -> tuple[list[Input], lis
         raise IntraBenchError(
             f"{results} has no results yet; `intrabench run --model M --prompter P --save-masks` computes some"
         )
-    rows, lines = with_lines(prompted(rows))
+    rows, lines = with_lines(prompted(selection.of(rows, results)))
     names = dict(lines.select("line", _model(lines)).iter_rows())
     rows = rows.filter(pl.col("round") <= (10**9 if round is None else round), pl.col("status") != "not_applicable")
     last = rows.sort("round").group_by("session", maintain_order=True).last()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +26,9 @@ from intrabench.results.current import counting
 from intrabench.results.masks import is_whole, masks_file
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import damaged_parts, read_turns
+from intrabench.results.private import without_paths
 from intrabench.results.runs import read_record
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.store import write_parquet
 from intrabench.statistics.soundness import is_partial, some_rows
 
@@ -39,10 +42,13 @@ _UNSHARED = ("tracebacks", "arguments")
 """Entries of records that nobody else needs."""
 
 
-def submit(results: Path, folder: Path, by: Submitter, sample: int = SAMPLE) -> tuple[Submission, list[str]]:
+def submit(
+    results: Path, folder: Path, by: Submitter, sample: int = SAMPLE, selection: Selection = EVERYTHING
+) -> tuple[Submission, list[str]]:
     """Make a submission from the sessions of a results folder that count in tables.
 
     sample: so many sessions have their turns in it, and their masks if they were kept, as far as these are small.
+    selection: only these sessions; its notes say so.
 
     Returns:
         The submission as it was read again, and sentences about what is left out or to be known before publishing it.
@@ -59,7 +65,8 @@ def submit(results: Path, folder: Path, by: Submitter, sample: int = SAMPLE) -> 
         raise IntraBenchError(f"--sample {sample} is too small; give {LEAST} or more")
     if folder.exists():
         raise IntraBenchError(f"{folder} exists; give a new folder, or remove it")
-    rows, left_out = _rows(results)
+    rows, left_out = _rows(results, selection)
+    by = replace(by, notes="; ".join(filter(None, [by.notes, without_paths(selection.words)])))
     # Its name is checked against its content, so it is written under its own name in a temporary folder, and moved from
     # there once it is sound.
     temporary = folder.with_name(f".{folder.name}.{unique()}") / folder.name
@@ -76,13 +83,14 @@ def submit(results: Path, folder: Path, by: Submitter, sample: int = SAMPLE) -> 
     return Submission(folder, made.statement, made.rows, []), [*left_out, *_to_know(results, rows, made.statement)]
 
 
-def _rows(results: Path) -> tuple[pl.DataFrame, list[str]]:
+def _rows(results: Path, selection: Selection) -> tuple[pl.DataFrame, list[str]]:
     """The rows that count, sorted, and what is left out.
 
     Raises:
         IntraBenchError: there are none, they cannot be ranked, or some cannot be read.
     """
     rows, left_out = counting(some_rows(results), results)
+    rows = selection.of(rows, results)
     if damaged := damaged_parts(results):
         raise IntraBenchError("; ".join(damaged))
     if older := [one for one in rows["contract"].unique().drop_nulls() if one < CONTRACT]:

@@ -26,6 +26,7 @@ from intrabench.identity.versions import version_of
 from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, size_of, write_json
 from intrabench.results.labels import MODEL
 from intrabench.results.parts import read_turns
+from intrabench.results.selection import EVERYTHING, Selection
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
 RAI = "http://mlcommons.org/croissant/RAI/1.0"
@@ -73,7 +74,11 @@ _NUMBERS = ("seed", "round", "turn")
 
 
 def export_croissant(
-    root: Path, folder: Path, datasets: Iterable[Dataset] = (), licence: str = ""
+    root: Path,
+    folder: Path,
+    datasets: Iterable[Dataset] = (),
+    licence: str = "",
+    selection: Selection = EVERYTHING,
 ) -> tuple[list[str], list[str]]:
     """Write ``DATASET.croissant.json`` for data cards, and the prompts of a results folder as a data set, ``prompts/``.
 
@@ -86,11 +91,12 @@ def export_croissant(
         IntraBenchError: there are no results, or the folder exists.
     """
     wanted = {dataset.short_spec: dataset for dataset in datasets}
-    evidence = None if wanted else evidence_of(root)
+    evidence = None if wanted else evidence_of(root, selection)
     cards = wanted if evidence is None else evidence.datasets
     turns, notes = None, list[str]()
     if evidence is not None:
-        turns = read_turns(root)
+        kept = None if selection == EVERYTHING else evidence.rows["session"].unique().to_list()
+        turns = read_turns(root, kept)
         missing = evidence.rows.filter(pl.col("status") == "ok")["session"].unique()
         missing = missing.filter(~missing.is_in(turns["session"].implode()))
         lost = several(len(missing), "session")
@@ -164,13 +170,13 @@ def _prompt_set(evidence: Evidence, table: pl.DataFrame, text: bytes, licence: s
     people = table.filter(pl.col("prompter").str.contains(r"\b(human|recorded)\b"))["prompter"].n_unique()
     names = table["dataset"].unique().sort().to_list()
     users = "simulated users" + (f" and people ({people} of the prompters)" if people else "")
-    digest = hashlib.sha256(text).hexdigest()
+    digest, only = hashlib.sha256(text).hexdigest(), f"; {evidence.selection}" if evidence.selection else ""
     file = {"@type": "cr:FileObject", "@id": PROMPTS, "name": PROMPTS, "contentUrl": PROMPTS}
     file |= {"encodingFormat": "application/jsonlines", "contentSize": f"{len(text)} B", "sha256": digest}
     return _document(
         name=f"IntraBench prompts {digest[:12]}",
         description=f"{len(table)} turns of {table['session'].n_unique()} sessions, given by {users} to interactive "
-        f"segmentation models on {', '.join(names)}. Recorded by intrabench {evidence.library(evidence.rows)}.",
+        f"segmentation models on {', '.join(names)}{only}. Recorded by intrabench {evidence.library(evidence.rows)}.",
         **facts(license=licence),
         keywords=["interactive segmentation", "prompts", "clicks", "boxes", "scribbles"],
         isBasedOn=[{"@type": "Dataset", **facts(name=name, url=evidence.card(name).homepage)} for name in names],

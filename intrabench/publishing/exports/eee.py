@@ -23,6 +23,7 @@ from intrabench.publishing.exports.eee_samples import samples
 from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, pairs, slug, write_json, written
 from intrabench.publishing.exports.scored import LINE, LineResults, scored_results
 from intrabench.results.model_label import model_label
+from intrabench.results.selection import EVERYTHING, Selection
 
 SCHEMA_VERSION = "0.3.0"
 COLLECTION = "intrabench"
@@ -40,7 +41,13 @@ class Evaluator:
 
 
 def export_eee(
-    root: Path, folder: Path, by: Evaluator, model_ids: Sequence[str] = (), *, now: datetime
+    root: Path,
+    folder: Path,
+    by: Evaluator,
+    model_ids: Sequence[str] = (),
+    *,
+    now: datetime,
+    selection: Selection = EVERYTHING,
 ) -> tuple[int, list[str]]:
     """Write the results of a folder into a new folder, which can be copied into the datastore.
 
@@ -53,7 +60,7 @@ def export_eee(
     Raises:
         IntraBenchError: there are no results, the folder exists, or an option is wrong.
     """
-    evidence = evidence_of(root)
+    evidence = evidence_of(root, selection)
     ids = pairs("--model-id", model_ids, evidence.rows["model"].unique().to_list(), "MODEL=ORG/NAME", "model")
     for name, id in ids.items():
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", id):
@@ -126,7 +133,9 @@ class _Log:
             "eval_library": {
                 "name": "intrabench",
                 "version": self.evidence.library(rows),
-                "additional_details": facts(protocol=self.found.protocol, strict=str(self.key["strict"])),
+                "additional_details": facts(
+                    protocol=self.found.protocol, strict=str(self.key["strict"]), selection=self.evidence.selection
+                ),
             },
             "model_info": self._model(),
             "evaluation_results": list(self._results()),

@@ -19,6 +19,7 @@ from intrabench.results.current import MODEL, counting
 from intrabench.results.origin import datasets_of
 from intrabench.results.private import Private
 from intrabench.results.runs import read_records
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.weights import RowWeights, weights_of
 from intrabench.statistics.soundness import some_rows
 
@@ -32,7 +33,8 @@ class Evidence:
 
     rows: those that count in tables; raters and patients have numbers. left_out: a sentence for each kind of sessions
     that do not count, and for each data set whose card cannot be had. datasets: by the names in the rows, as far as
-    they are known. weights: by the model, `weights` and hash of rows. records: of the runs.
+    they are known. weights: by the model, `weights` and hash of rows. records: of the runs. selection: which of the
+    sessions these are, in words; empty if all are.
     """
 
     rows: pl.DataFrame
@@ -40,6 +42,7 @@ class Evidence:
     datasets: Mapping[str, Dataset]
     weights: Mapping[tuple[str, ...], RowWeights]
     records: Sequence[Mapping[str, Any]]
+    selection: str = ""
 
     def weights_of(self, line: Mapping[str, Any]) -> RowWeights:
         """What weights a line of the rows has."""
@@ -57,8 +60,8 @@ class Evidence:
         return ", ".join(sorted(filter(None, versions))) or "unknown"
 
 
-def evidence_of(root: Path) -> Evidence:
-    """The evidence of a results folder.
+def evidence_of(root: Path, selection: Selection = EVERYTHING) -> Evidence:
+    """The evidence of a results folder, or of a selection of its sessions.
 
     Raises:
         IntraBenchError: it has no results.
@@ -66,6 +69,9 @@ def evidence_of(root: Path) -> Evidence:
     everything = some_rows(root)
     private, records = Private(everything), read_records(root)
     rows, left_out = counting(everything, root)
+    rows = selection.of(rows, root)
+    runs = {*rows["run_id"]}
+    records = records if selection == EVERYTHING else [one for one in records if one.get("run_id") in runs]
     datasets: dict[str, Dataset] = {}
     notes = [private.text(note) for note in left_out]
     for name, found in datasets_of(root, rows).items():
@@ -74,7 +80,12 @@ def evidence_of(root: Path) -> Evidence:
         else:
             datasets[private.text(name)] = found
     return Evidence(
-        private.rows(rows), notes, datasets, _weights(rows, records, private), [*map(private.record, records)]
+        private.rows(rows),
+        notes,
+        datasets,
+        _weights(rows, records, private),
+        [*map(private.record, records)],
+        private.text(selection.words),
     )
 
 

@@ -20,6 +20,7 @@ from intrabench.files.names import file_name
 from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, pairs, slug, written
 from intrabench.publishing.exports.scored import LINE, LineResults, Result, scored_results
 from intrabench.results.model_label import model_label
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.measures import described
 from intrabench.statistics.notes import cut_short
 
@@ -40,7 +41,12 @@ class Source:
 
 
 def export_hugging_face(
-    root: Path, folder: Path, benchmarks: Sequence[str], metric: str = "", source: Source | None = None
+    root: Path,
+    folder: Path,
+    benchmarks: Sequence[str],
+    metric: str = "",
+    source: Source | None = None,
+    selection: Selection = EVERYTHING,
 ) -> tuple[int, list[str]]:
     """Write ``MODEL/.eval_results/*.yaml`` into a new folder: the final score for each prompter and protocol.
 
@@ -54,7 +60,7 @@ def export_hugging_face(
     Raises:
         IntraBenchError: there are no results, no data set has a benchmark, or the folder exists.
     """
-    evidence = evidence_of(root)
+    evidence = evidence_of(root, selection)
     names = evidence.rows["dataset"].unique().sort().to_list()
     tasks = {
         name: _task(name, words) for name, words in pairs("--benchmark", benchmarks, names, SHAPE, "dataset").items()
@@ -110,6 +116,7 @@ def _entries(
 
 def _notes(evidence: Evidence, found: LineResults, result: Result, key: Mapping[str, Any], model: str) -> Iterator[str]:
     yield f"{described(result.spec)} of {model}, prompter {result.prompter}, protocol {found.protocol}"
+    yield from filter(None, [evidence.selection])
     yield from (f"{value:.4g} {name} on average" for name, value in result.effort.items() if name == "interactions")
     if result.infinite:
         yield f"{result.infinite.words()}, which is the value"
@@ -118,6 +125,7 @@ def _notes(evidence: Evidence, found: LineResults, result: Result, key: Mapping[
     else:
         why = "without an interval" if result.infinite else "too few for an interval"
         yield f"{result.patients} patient{'s' * (result.patients != 1)}, {why}"
+    yield from filter(None, [result.fewer])
     yield from (f"{result.counts['failed']} sessions failed" for _ in range(result.counts["failed"] > 0))
     rows = found.rows.filter(prompter=result.prompter)
     for short in cut_short(rows, ["prompter"], result.spec).iter_rows(named=True):

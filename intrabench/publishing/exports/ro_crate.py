@@ -21,6 +21,7 @@ from intrabench.files.names import file_name
 from intrabench.publishing.exports.evidence import Evidence, evidence_of, facts, size_of, slug, write_json, written
 from intrabench.results.parts import read_turns
 from intrabench.results.runs import FINISHED
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.store import write_parquet
 
 ROCRATE, PROFILE = "https://w3id.org/ro/crate/1.1", "https://w3id.org/ro/wfrun/process/0.5"
@@ -31,7 +32,9 @@ UNKNOWN = "unknown: nobody has said under which licence these results are"
 _SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*")
 
 
-def export_ro_crate(root: Path, folder: Path, licence: str = "", *, now: datetime) -> tuple[int, list[str]]:
+def export_ro_crate(
+    root: Path, folder: Path, licence: str = "", *, now: datetime, selection: Selection = EVERYTHING
+) -> tuple[int, list[str]]:
     """Write a results folder as an RO-Crate into a new folder.
 
     licence: of the results, a name of SPDX (``CC-BY-4.0``), an address or words; empty: unknown. now: when it is made.
@@ -42,7 +45,7 @@ def export_ro_crate(root: Path, folder: Path, licence: str = "", *, now: datetim
     Raises:
         IntraBenchError: there are no results, or the folder exists.
     """
-    evidence = evidence_of(root)
+    evidence = evidence_of(root, selection)
     with new_folder(folder) as part:
         write_parquet(evidence.rows, part / ROWS)
         kept = evidence.rows["session"].unique().to_list()
@@ -118,7 +121,8 @@ class _Crate:
             "@id": "./",
             "@type": "Dataset",
             "name": f"IntraBench results of {written(rows):%Y-%m-%d}",
-            "description": f"Scores and prompts of {rows['session'].n_unique()} sessions: {models} on {datasets}.",
+            "description": f"Scores and prompts of {rows['session'].n_unique()} sessions: {models} on {datasets}"
+            f"{f'; {only}' if (only := self.evidence.selection) else ''}.",
             "datePublished": f"{self.now:%Y-%m-%d}",
             "license": self._licence(),
             "conformsTo": {"@id": PROFILE},

@@ -12,11 +12,14 @@ import polars as pl
 from intrabench.errors import IntraBenchError, several
 from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric
+from intrabench.reporting.footnotes import PARTIAL
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import Aggregation
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.infinite import NOTHING, Infinite
 from intrabench.statistics.measures import measured, summary
+from intrabench.statistics.notes import mean_of
 from intrabench.statistics.resample import DRAWS, intervals
 from intrabench.statistics.scores import FailurePolicy, measured_metrics
 from intrabench.statistics.statistic import averages, leading, with_numbers
@@ -24,6 +27,8 @@ from intrabench.statistics.superpixels import prompted
 
 LINE = (*(name for name in IDENTITY if name != "prompter"), "dataset")
 """What an evaluation is of: one model under one protocol on one data set, with one precision."""
+
+_OF_DATASETS = tuple(name for name in LINE if name != "dataset")
 
 POLICY = FailurePolicy()
 EFFORT = ("interactions", "dof", "seconds_human")
@@ -36,6 +41,7 @@ class Result:
     """A mean. spec: of the metric or summary. sessions: what it is of, with their `value`, which none of them lacks.
 
     value: of infinite values, for which these formats have no number, the mean over the others; `infinite` says so.
+    fewer: of how many targets it is, where other lines have more of the data set; else empty.
     """
 
     prompter: str
@@ -49,6 +55,7 @@ class Result:
     sessions: pl.DataFrame
     how: str
     infinite: Infinite = NOTHING
+    fewer: str = ""
     draws: int = DRAWS
     method: str = "bias-corrected and accelerated bootstrap over patients"
 
@@ -80,6 +87,7 @@ class Result:
         texts |= {name: str(count) for name, count in self.counts.items()}
         texts |= {"infinite": self.infinite.words()} if self.infinite else {}
         adapted = sorted(set(self.sessions["adapted"].drop_nulls()) - {""})
+        texts |= {PARTIAL: self.fewer} if self.fewer else {}
         return texts | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}
 
 
@@ -146,15 +154,17 @@ _Found = tuple[tuple[Any, ...], str, Result | None]
 def _results(rows: pl.DataFrame, spec: str, state: str, round: int | None) -> list[_Found]:
     """The results of each line, averaged as its protocol does."""
     scored = measured(rows, spec, round, POLICY)
+    few = unequal(scored, [*_OF_DATASETS, "prompter"])
+    fewer = {one[:-1]: mean_of(one[-1]) for one in few.select(*LINE, "prompter", "note").iter_rows()}
     return [
-        one
+        (key, prompter, one and replace(one, fewer=fewer.get((*key, prompter), "")))
         for (id,), part in sorted(scored.partition_by("protocol", as_dict=True).items())
-        for one in _averaged(part, spec, state, averages([id]))
+        for key, prompter, one in _averaged(part, spec, state, averages([id]))
     ]
 
 
 def _averaged(scored: pl.DataFrame, spec: str, state: str, how: Aggregation) -> Iterator[_Found]:
-    by = [*(name for name in LINE if name != "dataset"), "prompter"]
+    by = [*_OF_DATASETS, "prompter"]
     sessions = scored.filter(pl.col("value").is_not_null()).partition_by([*LINE, "prompter"], as_dict=True)
     for line in intervals(scored, by, how).iter_rows(named=True):
         key = tuple(line[name] for name in LINE)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+
+import polars as pl
 
 from intrabench.datasets.base import Dataset
 from intrabench.errors import several
@@ -11,7 +14,10 @@ from intrabench.models.weights.registry import REGISTERED
 from intrabench.publishing.methods.markup import Bibliography, count, listed, name, plain, sentence
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
+from intrabench.results.private import without_paths
+from intrabench.results.runs import unfinished
 from intrabench.results.weights import weights_of
+from intrabench.target import WHOLE_CASE
 
 
 def data(of: Provenance, cites: Bibliography) -> str:
@@ -37,14 +43,50 @@ def _dataset(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str
 
 
 def selection(of: Provenance, cites: Bibliography) -> str:
-    """Which cases and targets of the data sets were played."""
-    options = {what: of.options(what) for what in ("cases", "targets")}
-    parts = [f"the {what} {listed([name(one) for one in words])}" for what, words in options.items() if words]
-    if parts:
-        return f"Only a selection was played: {listed(parts)}."
-    if not all("options" in record for record in of.records) or not of.records:
-        return Missing("there is no record of the runs, so it is not known whether cases were selected")
-    return "No cases or targets were left out by selection."
+    """Which cases and targets of the data sets were played, and which line on which of them."""
+    uneven = _uneven(of)
+    words = plain(without_paths(of.selection.words))
+    parts = [f"All numbers are of a part of the results: {words}."] if words else []
+    parts += [f"Lines were not all played on the same targets: {'; '.join(uneven)}."] if uneven else []
+    parts += ["The last run did not finish, so that sessions may be missing."] if unfinished(of.root) else []
+    runs = {*of.rows["run_id"]}
+    known = [record["options"] for record in of.records if record.get("run_id") in runs and "options" in record]
+    asked = {json.dumps([one.get("cases") or [], one.get("targets") or []]) for one in known}
+    complete = len(known) == len(runs)
+    if complete and len(asked) == 1:  # else only the rows say on what a line was played
+        given = zip(("cases", "targets"), json.loads(asked.pop()), strict=True)
+        chosen = [f"the {what} {listed([name(without_paths(one)) for one in some])}" for what, some in given if some]
+        if chosen:
+            parts.append(f"Only a selection was played: {listed(chosen)}.")
+        elif not parts:
+            parts.append("No cases or targets were left out by selection.")
+    if not parts and complete:
+        parts.append("Runs were given different cases or targets, but in the end all lines were played on the same.")
+    return " ".join(parts) or Missing("there is no record of the runs, so it is not known whether cases were selected")
+
+
+def _uneven(of: Provenance) -> list[str]:
+    """On how many targets of which cases lines were played, if not on all of a data set that any was played on."""
+    single = of.rows.filter(pl.col("target") != WHOLE_CASE).select("line", *PLAYED).unique()
+    parts = []
+    for (dataset,), played in sorted(single.partition_by("dataset", as_dict=True).items()):
+        every, groups = played.select(PLAYED).n_unique(), dict[tuple[str, ...], list[str]]()
+        for line, called in sorted(of.names.items()):
+            mine = played.filter(pl.col("line") == line)
+            if mine.height < every:
+                groups.setdefault((str(mine.height), *mine["case"].unique().sort()), []).append(name(called))
+        for (count_, *cases), lines in groups.items():
+            named = f": {listed([name(case) for case in cases])}" if 0 < len(cases) <= MOST_CASES else ""
+            among = f" ({several(len(cases), 'case')}{named})" if cases else ""
+            some = f"{count_ if cases else 'none'} of the {several(every, 'target')}"
+            parts.append(f"{listed(lines)} on {some} of {name(dataset)}{among}")
+    return parts
+
+
+MOST_CASES = 4
+"""So many cases of a line are named."""
+
+PLAYED = ("dataset", "case", "target")
 
 
 def splits(of: Provenance, cites: Bibliography) -> str:

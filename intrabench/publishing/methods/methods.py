@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -13,8 +13,10 @@ from intrabench.publishing.methods.markup import Bibliography, Format, count, li
 from intrabench.publishing.methods.outcomes import measure
 from intrabench.publishing.methods.provenance import Provenance, provenance
 from intrabench.reporting.figures import drawn_figures
-from intrabench.reporting.footnotes import Footnotes, few_patients
+from intrabench.reporting.footnotes import COMMON, Footnotes, Place, few_patients, footnotes
 from intrabench.reporting.formats import escaped, formatted
+from intrabench.results.selection import EVERYTHING, Selection
+from intrabench.statistics.coverage import unequal
 from intrabench.statistics.measures import summary
 from intrabench.statistics.statistic import averaged_otherwise, statistic_of
 
@@ -24,8 +26,8 @@ class Methods:
     """What a paper says of a results folder.
 
     paragraphs: by title, sentences with marks (`markup`). table: first and last values of each line, with `notes` at
-    numbers of few patients. checklist: what is reported where, and what is not reported. figures: the files that
-    ``intrabench figures`` draws. left_out: older sessions that do not count, and protocols that average otherwise.
+    numbers of few patients or targets. checklist: what is reported where, and what is not reported. figures: the files
+    that ``intrabench figures`` draws. left_out: older sessions that do not count, and protocols that average otherwise.
     """
 
     paragraphs: dict[str, str]
@@ -74,7 +76,15 @@ class Methods:
         return [_heading("References", "text"), "\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))]
 
 
-def make_methods(folder: Path, *, metric: str = "", aggregation: str = "protocol", failed: str, empty: str) -> Methods:
+def make_methods(
+    folder: Path,
+    *,
+    metric: str = "",
+    aggregation: str = "protocol",
+    failed: str,
+    empty: str,
+    selection: Selection = EVERYTHING,
+) -> Methods:
     """The methods of a results folder.
 
     metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
@@ -82,7 +92,7 @@ def make_methods(folder: Path, *, metric: str = "", aggregation: str = "protocol
     Raises:
         IntraBenchError: there are no results of prompted models, or an option is unknown.
     """
-    found = provenance(folder, statistic_of(metric, aggregation, failed, empty))
+    found = provenance(folder, statistic_of(metric, aggregation, failed, empty), selection)
     bibliography = Bibliography()
     left_out = [*found.left_out, *averaged_otherwise(found.rows["protocol"], found.statistic.how)]
     texts, items = paragraphs(found, bibliography)
@@ -103,7 +113,7 @@ def _caption(of: Provenance) -> str:
 
 
 def _table(of: Provenance) -> tuple[pl.DataFrame, Footnotes]:
-    """First and last values as texts, and marks at those of few patients."""
+    """First and last values as texts, and marks at those of few patients, or of fewer targets than others."""
     found = of.results
     columns = {
         "prompter": pl.col("shown"),
@@ -119,7 +129,11 @@ def _table(of: Provenance) -> tuple[pl.DataFrame, Footnotes]:
     columns |= {heading: pl.col(column) for column, heading in cost.items()}
     table = found.select(value.alias(heading) for heading, value in columns.items())
     table = table.drop("notes") if table["notes"].eq("").all() else table
-    return table, few_patients(found.select(pl.when(pl.col("last").is_not_null()).then("fewest"))["fewest"], [heading])
+    valued = of.scored.join(found.filter(pl.col("last").is_not_null()), on="line", how="semi")
+    fewer = footnotes(found, [Place(unequal(valued, ["line"]), ["line"], [heading])])
+    fewer = replace(fewer, texts={mark: text.removesuffix(COMMON) for mark, text in fewer.texts.items()})
+    few = few_patients(found.select(pl.when(pl.col("last").is_not_null()).then("fewest"))["fewest"], [heading])
+    return table, fewer.with_marks(few)
 
 
 def _with_interval(column: str) -> pl.Expr:

@@ -20,6 +20,7 @@ from intrabench.publishing.methods.markup import (
     name,
     of_metrics,
     plain,
+    sentence,
 )
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
@@ -168,6 +169,8 @@ def statistics(of: Provenance, cites: Bibliography) -> str:
         if of.models.height > 1
         else ""
     )
+    if of.models.height > 1 and of.shared.compared:
+        claims += f" {'. '.join(sentence(text) for text in of.shared.compared)}."
     text = (
         f"Intervals of {100 * LEVEL:g} % come from {DRAWS} bootstrap draws of patients (bias-corrected and "
         f"accelerated, with the wider tails of a t interval{wide}); with fewer than {FEW} patients in a data set there "

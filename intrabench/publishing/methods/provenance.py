@@ -13,18 +13,17 @@ from intrabench.errors import IntraBenchError
 from intrabench.publishing.methods.markup import Bibliography
 from intrabench.reporting.page.credits import Credit, of_models
 from intrabench.results import labels
-from intrabench.results.current import current
 from intrabench.results.origin import datasets_of
 from intrabench.results.private import Private, without_paths
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import fewest_patients, totals
-from intrabench.statistics.evaluation import Evaluation, with_lines
+from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
 from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.measures import summary
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.scores import last_round
 from intrabench.statistics.soundness import check_data, some_rows
 from intrabench.statistics.statistic import Statistic
-from intrabench.statistics.superpixels import prompted
 from intrabench.target import WHOLE_CASE
 
 
@@ -100,7 +99,7 @@ class Provenance(Evaluation):
         return intervals(scored, ["line"], self.statistic.how).filter(pl.col("dataset") == AVERAGE)
 
 
-def provenance(folder: Path, statistic: Statistic) -> Provenance:
+def provenance(folder: Path, statistic: Statistic, selection: Selection = EVERYTHING) -> Provenance:
     """Read a results folder; in a paper, specs have no paths and hosts, and raters are numbered, as in exports.
 
     statistic: without a metric, that which leads in the protocols of the rows, averaged as they do, if they agree.
@@ -108,9 +107,8 @@ def provenance(folder: Path, statistic: Statistic) -> Provenance:
     Raises:
         IntraBenchError: it has no results of prompted models, or none was scored by the metric.
     """
-    stored = prompted(some_rows(folder), statistic.metric or "dice")
-    private = Private(stored)
-    rows, left_out = current(stored, root=folder)
+    private = Private(some_rows(folder))
+    rows, left_out = counted_rows(folder, statistic.metric, selection)
     if rows.is_empty():
         raise IntraBenchError(f"{folder} has no results that count; run: intrabench run --model M --prompter P")
     check_data(folder, rows)
@@ -119,7 +117,8 @@ def provenance(folder: Path, statistic: Statistic) -> Provenance:
         for name, found in datasets_of(folder, rows).items()
     }
     numbered = with_lines(private.specs(rows))
-    return Provenance(folder, *numbered, statistic.of_protocols(rows["protocol"]), datasets, left_out)
+    of_rows = statistic.of_protocols(rows["protocol"])
+    return Provenance(folder, *numbered, of_rows, datasets, left_out, selection=selection)
 
 
 class Missing(str):

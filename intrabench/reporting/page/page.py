@@ -36,9 +36,10 @@ from intrabench.reporting.page.protocol_table import capped_numbers, click_grid,
 from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
 from intrabench.reporting.page.strata import strata
-from intrabench.reporting.page.viewer import TARGETS, samples, views
+from intrabench.reporting.page.viewer import VIEWS, samples, views
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import without_home
+from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
 from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
@@ -82,18 +83,17 @@ _CONTENTS = {
 def write_report(
     results: Path,
     path: Path,
-    targets: int = TARGETS,
+    views: int = VIEWS,
     statistic: Statistic | None = None,
     ratings: Sequence[tuple[str, pl.DataFrame]] = (),
-    protocol: str = "",
     title: str = "",
+    selection: Selection = EVERYTHING,
 ) -> list[str]:
     """Write the report of a results folder.
 
-    statistic: the score that leads; without a metric that of the protocol (`leading_score`). protocol: only the
-    sessions of these, separated by commas. title: the heading.
-    targets: number of targets per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings:
-    tables of what people said of its masks, with their headings.
+    statistic: the score that leads; without a metric that of the protocol (`leading_score`). views: number of targets
+    per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings: tables of what people said
+    of its masks, with their headings. title: the heading. selection: of which sessions.
 
     Returns:
         A sentence for each file of masks that the viewer lacks because it cannot be read.
@@ -102,15 +102,14 @@ def write_report(
         IntraBenchError: there are no results, or the file cannot be written.
     """
     check_html(path)
-    if targets < 0:
-        raise IntraBenchError(f"--targets {targets} is not a number of targets; give 0 for none, or more")
-    rows, left_out = counted_rows(results, "dice", protocol)
+    if views < 0:
+        raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
+    rows, left_out = counted_rows(results, "dice", selection)
     lead = leading_score(rows["protocol"], statistic or Statistic(""))
     played, lines = with_lines(rows.drop(_UNUSED))
-    evaluation = Evaluation(results, played, lines, lead, datasets_of(results, rows), left_out)
-    content = _content(evaluation, lead, targets)
+    evaluation = Evaluation(results, played, lines, lead, datasets_of(results, rows), left_out, selection=selection)
+    content = _content(evaluation, lead, views)
     content["title"] = title or content["title"]
-    content["warnings"] += [f"{sentence}." for sentence in content["compared"]]
     content["ratings"] = [
         (heading, frame_grid(table, f"ratings{number}"))
         for number, (heading, table) in enumerate(ratings)
@@ -129,19 +128,20 @@ def write_report(
     return unread
 
 
-def _content(evaluation: Evaluation, lead: LeadingScore, targets: int) -> dict[str, Any]:
+def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str, Any]:
     rows, lines, datasets, records = evaluation.rows, evaluation.lines, evaluation.datasets, evaluation.records
     scored = scores(rows, policy=lead.policy)
     grids = _tables(evaluation, lead, scored)
+    made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
     absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
     return {
         "title": "IntraBench report",
-        "subtitle": f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}",
+        "subtitle": "; ".join(filter(None, [made, evaluation.selection.words])),
         "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
         "facts": texts.summary(rows, scored),
-        "warnings": texts.warnings(evaluation.root, rows, scored),
+        "warnings": texts.warnings(evaluation, scored),
         **grids,
-        **_viewer(evaluation, scored, targets),
+        **_viewer(evaluation, scored, views),
         "data_credits": credits.of_datasets(datasets),
         "model_credits": credits.of_models(lines, records),
         "runs": run_grid(records),
@@ -206,7 +206,6 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "clicking": click_grid(rows, policy),
         "failures": failures,
         "failures_left_out": left_out,
-        "compared": fair.compared,
         "averaging": f"{how.description}; {policy.describe()}",
     }
 
@@ -274,8 +273,8 @@ def _about_ranks(found: Mapping[str, Ranking], left_out: pl.DataFrame, lines: pl
     ]
 
 
-def _viewer(evaluation: Evaluation, scored: pl.DataFrame, targets: int) -> dict[str, Any]:
-    chosen = samples(scored, targets)
+def _viewer(evaluation: Evaluation, scored: pl.DataFrame, count: int) -> dict[str, Any]:
+    chosen = samples(scored, count)
     shown = list(views(evaluation.root, evaluation.rows, chosen, evaluation.datasets))
     unread = [text for view in shown for text in view.pop("unread", ())]
     problems: dict[tuple[str, str], set[str]] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.metrics.base import Best, Metric
-from intrabench.reporting.footnotes import MEAN_OF, Footnotes, Place, footnotes
+from intrabench.reporting.footnotes import Footnotes, Place, footnotes
 from intrabench.reporting.formats import decimals
 from intrabench.reporting.page.grid import (
     NO_MEAN,
@@ -29,7 +29,7 @@ from intrabench.statistics.aggregate import Aggregation, aggregate, totals
 from intrabench.statistics.coverage import unequal
 from intrabench.statistics.curves import reached, regressions
 from intrabench.statistics.measures import Area, Clicks, Measure
-from intrabench.statistics.notes import adapted, cut_short_of
+from intrabench.statistics.notes import MEAN_OF, adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.steps import Steps

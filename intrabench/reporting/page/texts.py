@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import cleandoc
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -21,6 +20,7 @@ from intrabench.results.parts import damaged_parts, left_out_columns
 from intrabench.results.runs import without_home
 from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.aggregate import Aggregation
+from intrabench.statistics.evaluation import Evaluation
 from intrabench.statistics.resample import DRAWS, FEW
 from intrabench.statistics.scores import FailurePolicy, last_round, measured_metrics, without_data
 from intrabench.statistics.soundness import is_partial
@@ -57,8 +57,9 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
     return [(name, text) for name, text in facts if text]
 
 
-def warnings(results: Path, rows: pl.DataFrame, scored: pl.DataFrame) -> list[str]:
-    """Warnings to read before the numbers."""
+def warnings(evaluation: Evaluation, scored: pl.DataFrame) -> list[str]:
+    """Warnings to read before the numbers, and what lines are not compared, or not on all targets, and why."""
+    results, rows = evaluation.root, evaluation.rows
     notes = [is_partial(results), *damaged_parts(results), *left_out_columns(results)]
     failed = int(scored["failed"].sum())
     if failed:
@@ -70,17 +71,20 @@ def warnings(results: Path, rows: pl.DataFrame, scored: pl.DataFrame) -> list[st
     few = ", ".join(f"{name} ({count})" for name, count in patients.iter_rows() if count < FEW)
     if few:
         notes.append(f"Fewer than {FEW} patients have no interval, and allow no conclusions: {few}.")
-    return [without_home(text) for text in notes + incomplete(scored) if text]
+    fair = evaluation.shared  # lines that it leaves out are told, with what they lack
+    notes += [*incomplete(scored, fair.lines["name"].to_list()), *(f"{text}." for text in fair.compared)]
+    return [without_home(text) for text in notes if text]
 
 
-def incomplete(scored: pl.DataFrame, most: int = 10) -> list[str]:
-    """A sentence for each line and data set with fewer sessions than another line."""
+def incomplete(scored: pl.DataFrame, names: Collection[str], most: int = 10) -> list[str]:
+    """A sentence for each data set and line, of these names, with fewer sessions than another line."""
     targets = scored.filter(pl.col("target") != WHOLE_CASE)
     counted = targets.group_by("name", "dataset").agg(pl.struct("case", "target", "seed").n_unique().alias("here"))
     fewer = counted.with_columns(most=pl.col("here").max().over("dataset")).filter(pl.col("here") < pl.col("most"))
     notes = [
         f"{name} has {here} of {all_} sessions on {dataset}."
         for name, dataset, here, all_ in fewer.sort("dataset", "name").iter_rows()
+        if name in names
     ]
     return notes[:most] + ([f"{len(notes) - most} more lines lack sessions."] if len(notes) > most else [])
 

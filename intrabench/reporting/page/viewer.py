@@ -24,7 +24,7 @@ from intrabench.target import WHOLE_CASE, Target
 from intrabench.turns import Turn, turns_by_round
 from intrabench.volume import Volume
 
-TARGETS = 12
+VIEWS = 12
 """Number of targets per data set, unless another is asked for."""
 SESSIONS = 12
 """Maximum number of sessions shown per target."""

@@ -16,6 +16,7 @@ import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.people.gap import APART, CLICKS, EVERYBODY, TARGET, UNNAMED, distances, gap, matched_rows
 from intrabench.results.parts import read_rows
+from intrabench.results.selection import selection
 from tests.conftest import Said
 from tests.people.annotating.playing import annotating, gestures, new_id, simulated, turns_of
 from tests.people.calibrating.recorded import DATA, PEOPLE, record
@@ -148,13 +149,26 @@ def test_another_model_is_compared_by_what_people_gave_it(wording: SnapshotAsser
     persons = found.people.select("spec", "prompter").unique().sort("spec").rows()
     other = next(spec for spec in found.rows["spec"].unique() if spec != "random_walker")
     assert sorted(persons) == sorted([("random_walker", "human:rater=ab"), (other, f"recorded:folder={PEOPLE}")])
-    only = gap([PEOPLE, ROBOTS], model=other).frame
+    only = gap([PEOPLE, ROBOTS], selection=selection(model=other)).frame
     assert set(only["rater"]) == {EVERYBODY, UNNAMED}  # the seed of the recording chose who it was
     assert set(only["model"]) == {other}
     assert set(gap([PEOPLE, ROBOTS]).frame["model"]) == {other, "random_walker"}
     with pytest.raises(IntraBenchError) as caught:
-        gap([PEOPLE, ROBOTS], model="random_waker")
+        gap([PEOPLE, ROBOTS], selection=selection(model="random_waker"))
     assert caught == wording
+    assert set(gap([PEOPLE, ROBOTS], selection=selection(prompter=CLICKER)).frame["prompter"]) == {CLICKER}
+
+
+@pytest.mark.usefixtures("copied")
+def test_a_robot_with_fewer_targets_is_told() -> None:
+    robots("box_slice", cases="first:1", save_masks=False)
+    targets = read_rows(ROBOTS).group_by("prompter").agg(pl.struct("case", "target").n_unique())
+    counts = dict(targets.iter_rows())
+    few = f"box_slice with random_walker: mean of {counts['box_slice']} of {counts[CLICKER]} targets"
+    notes = gap([PEOPLE, ROBOTS]).notes
+    assert 0 < counts["box_slice"] < counts[CLICKER]
+    assert [few in one for one in notes].count(True) == 1
+    assert not any(few in one for one in gap([PEOPLE, ROBOTS], selection=selection(cases="first:1")).notes)
 
 
 @pytest.mark.usefixtures("copied")

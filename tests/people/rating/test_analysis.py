@@ -213,7 +213,7 @@ def test_pairs(study: Study) -> None:
 
 def test_the_report_shows_a_study(say: Callable[..., Said], study: Study, results: Path, tmp_path: Path) -> None:
     rate(study)
-    words = ("report", str(tmp_path / "page.html"), "--out", str(results), "--targets", "0")
+    words = ("report", str(tmp_path / "page.html"), "--out", str(results), "--views", "0")
     assert say(*words).code == 0
     assert "What people say" not in (tmp_path / "page.html").read_text()
     said = say(*words, "--ratings", str(study.folder))

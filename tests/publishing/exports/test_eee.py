@@ -240,3 +240,17 @@ def test_what_cannot_be_exported_is_one_sentence(say: Callable[..., Said], wordi
         export_eee(root, Path("new"), Evaluator(), now=NOW)
     assert caught == wording
     assert {path.name for path in Path().iterdir()} == {"made"}
+
+
+def test_means_of_fewer_targets_say_so() -> None:
+    cases = [{"case": str(n), "dice": 0.5 + n / 100} for n in range(8)]
+    stored(*cases, model="all")
+    export_eee(stored(*cases[:3], model="few"), Path("new"), Evaluator(), now=NOW)
+    details = {
+        (log["model_info"]["name"], one["evaluation_name"]): one["score_details"]["details"]
+        for log, _ in read(Path("new")).values()
+        for one in log["evaluation_results"]
+    }
+    assert "3 of 8 targets" in details["few", "p, dice, final"]["fewer_targets"]
+    assert not any("fewer_targets" in one for (model, _), one in details.items() if model == "all")
+    assert {model for model, _ in details} == {"all", "few"}

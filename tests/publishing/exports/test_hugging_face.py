@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.publishing.exports.hugging_face import Source, export_hugging_face
+from intrabench.results.selection import selection
 from intrabench.results.store import Store
 from intrabench.statistics.infinite import Infinite
 from tests.publishing.exports.conftest import DATA, SCANS
@@ -127,3 +128,15 @@ def test_the_number_of_the_protocol_leads(wording: SnapshotAssertion) -> None:
 
 def entries(folder: Path) -> list[dict[str, Any]]:
     return [one for file in sorted(folder.rglob("*.yaml")) for one in yaml.safe_load(file.read_text(encoding="utf-8"))]
+
+
+def test_means_of_fewer_targets_say_so() -> None:
+    cases = [{"case": str(n), "dice": 0.5 + n / 100} for n in range(8)]
+    stored(*cases, model="all")
+    root = stored(*cases[:3], model="few")
+    assert export_hugging_face(root, Path("new"), ["d=lab/d/t"])[0] == 2
+    notes = {path.parts[1]: yaml.safe_load(path.read_text())[0]["notes"] for path in Path("new").rglob("*.yaml")}
+    assert ("3 of 8 targets" in notes["few"], "mean of" in notes["all"]) == (True, False)
+    chosen = export_hugging_face(root, Path("chosen"), ["d=lab/d/t"], selection=selection(cases="[0-2]"))
+    assert chosen[0] == 2
+    assert not any("mean of" in path.read_text() for path in Path("chosen").rglob("*.yaml"))

@@ -210,3 +210,27 @@ def test_a_paper_names_no_paths_hosts_and_raters() -> None:
     assert [secret for secret in ("jdoe", "gpu7", "/home", "/srv", "1527", "rater=ab") if secret in text] == []
     for told in ("`human:rater=rater-1`", "`masks:folder=answers`", "`url:url=http://host`", "`Liver`", "`@cases.txt`"):
         assert told in text
+
+
+def test_which_line_was_played_on_which_cases_is_that_of_the_rows(say: Callable[..., Said]) -> None:
+    """The record of one run does not tell on what the lines of another were played."""
+    whole = rows(*({"case": f"c{n}", "dice": 0.8 - n / 100} for n in range(8)), model="base", run_id="first")
+    part = rows(*({"case": f"c{n}", "dice": 0.9} for n in range(4, 8)), model="own", run_id="second")
+    stored("intrabench-results", whole, part)
+    Path("intrabench-results/runs").mkdir(exist_ok=True)
+    for run, cases in (("first", []), ("second", ["c[4-7]"])):
+        record = {**RECORD, "run_id": run, "options": {"cases": cases, "targets": []}}
+        Path(f"intrabench-results/runs/{run}.json").write_text(json.dumps(record))
+    found = intrabench.methods()
+    (told,) = re.findall(r"p, own on (\d) of the (\d) targets of d \((.*?)\)", found.written("text"))
+    assert told == ("4", "8", "4 cases: c4, c5, c6 and c7")
+    assert "c[4-7]" not in found.written("text")
+    assert "4 of 8 targets" in found.paragraphs["Statistics"]
+    assert found.notes.marks["final"] == ["*", "a,*"]
+    assert "4 of 8 targets" in found.notes.texts["a"]
+    alone = intrabench.methods(cases="c[4-7]")
+    assert "only cases c[4-7]." in alone.paragraphs["Data"]
+    assert "Lines were not" not in alone.paragraphs["Data"]
+    assert alone.notes.marks["final"] == ["*", "*"]
+    own = intrabench.methods(model="own").paragraphs["Data"]
+    assert "the cases `c[4-7]`." in own

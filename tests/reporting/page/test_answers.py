@@ -13,6 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.page.grid import Cell, with_best_marks
+from intrabench.results.selection import selection
 from tests.reporting.page.page_of import Page, report, store
 from tests.results.made import curve, rows
 from tests.wording import line_with, sentence_with
@@ -34,7 +35,7 @@ def _source(page: Page) -> str:
 
 
 def read(folder: Path, *parts: pl.DataFrame, **options: Any) -> Page:
-    page, text = report(store(folder / "results", *parts), targets=0, **options)
+    page, text = report(store(folder / "results", *parts), views=0, **options)
     page.source = text  # type: ignore[attr-defined]
     return page
 
@@ -260,10 +261,10 @@ def test_another_score_leads(tmp_path: Path, wording: SnapshotAssertion) -> None
 
 def test_only_one_protocol(tmp_path: Path) -> None:
     given = rows({"dice": 0.5}, {"dice": 0.9, "protocol": "overlap@1"})
-    page = read(tmp_path, given, protocol="basic@1")
+    page = read(tmp_path, given, selection=selection(protocol="basic@1"))
     assert "reaches Dice 0.50" in said(page)[-1]
     with pytest.raises(IntraBenchError, match="it has basic@1, overlap@1"):
-        report(tmp_path / "results", protocol="cvpr25@1")
+        report(tmp_path / "results", selection=selection(protocol="cvpr25@1"))
 
 
 def test_clicks_until_an_iou_lead_the_protocol_of_clicks(tmp_path: Path, wording: SnapshotAssertion) -> None:

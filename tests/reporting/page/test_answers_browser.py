@@ -23,7 +23,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
         for case in range(8)
     )
     boxes = (curve([0.9], model="good", prompter="box_slice", case=str(case), interactions=15.0) for case in range(8))
-    write_report(store(folder / "results", pl.concat([*clicks, *boxes])), folder / "report.html", targets=0)
+    write_report(store(folder / "results", pl.concat([*clicks, *boxes])), folder / "report.html", views=0)
     return (folder / "report.html").as_uri()
 
 

@@ -37,7 +37,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     (folder / "rows").mkdir()
     given.write_parquet(folder / "rows" / "run-0001.parquet")
-    write_report(folder, folder / "report.html", targets=0)
+    write_report(folder, folder / "report.html", views=0)
     return (folder / "report.html").as_uri()
 
 

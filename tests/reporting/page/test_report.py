@@ -352,6 +352,8 @@ def test_lines_are_compared_on_the_targets_that_they_share(tmp_path: Path, wordi
     assert sorted(one[2][-5:] for one in page.tables["pairs"][1:]) == ["0.000", "0.050", "0.050"]
     assert not any("tried" in part for one in page.tables["pairs"] for part in one)
     assert [sentence_with(text, words) for words in ("mean of 4", "mean of 3", "they share", "tried, which")] == wording
+    assert text.count("own has 4 of") == 1
+    assert "tried has" not in text  # it is told with what it lacks
 
 
 def test_lines_without_a_common_target_are_shown_and_not_compared(tmp_path: Path, wording: SnapshotAssertion) -> None:
@@ -419,7 +421,7 @@ def test_every_protocol_leads_with_its_first_number(tmp_path: Path, protocol: st
     columns = {metric(scored_by(spec)).column for _, spec in numbers}
     made = pl.concat(curve([0.5, 0.9], protocol=protocol, model=model) for model in ("m", "n"))
     made = made.with_columns(pl.col("dice").alias(column) for column in columns).with_columns(pred_voxels=9)
-    page, _ = report(store(tmp_path / "results", made), targets=0)
+    page, _ = report(store(tmp_path / "results", made), views=0)
     assert f"Effort against {numbers[0][0]}" in page.text
     assert page.tables[f"own-{protocol.partition('@')[0]}"][0][3:] == [head for head, _ in numbers]
     assert page.data("answer-data")["units"][0]["stops"][-1]["rows"]

@@ -287,7 +287,7 @@ def test_the_commands_of_the_page_compute_nothing_new(
     played: Path, say: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
 ) -> None:
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
-    page, _ = report(played / "results", targets=0)
+    page, _ = report(played / "results", views=0)
     assert shown(page) == []
     assert len(page.commands) == 6
     for line in page.commands:
