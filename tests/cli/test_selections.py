@@ -223,11 +223,11 @@ def test_unknown_names_end_every_reader_alike(say: Callable[..., Said]) -> None:
 
 
 def test_what_cannot_be_combined_is_looked_for_in_what_is_chosen(say: Callable[..., Said]) -> None:
-    other = rows({"dice": 0.5, "protocol": "overlap@1"}, {"dice": 0.6, "protocol": "overlap@1", "case": "2"})
+    other = rows({"dice": 0.5, "protocol": "rclicks@1"}, {"dice": 0.6, "protocol": "rclicks@1", "case": "2"})
     stored("mixed", rows({"dice": 0.7}, {"dice": 0.9, "case": "2"}), other)
-    assert say("table", "--by", "model", "--out", "mixed").code == 2
-    for words, mean in ((("--protocol", "basic@1"), 0.8), (("--protocol", "over*"), 0.55)):
-        said = say("table", "--by", "model", "--csv", *words, "--out", "mixed")
+    assert say("table", "--by", "model", "--metric", "dice", "--out", "mixed").code == 2
+    for words, mean in ((("--protocol", "basic@1"), 0.8), (("--protocol", "rcl*"), 0.55)):
+        said = say("table", "--by", "model", "--metric", "dice", "--csv", *words, "--out", "mixed")
         assert pl.read_csv(said.out.encode())["d"].to_list() == pytest.approx([mean])
 
 
