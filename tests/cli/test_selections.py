@@ -188,7 +188,7 @@ def test_sessions_are_verified_submitted_rated_and_their_masks_written(
     assert say("export", "masks", "one", "-m", "box_fill", *WORDS_OF_RUN, "--out", "run").code == 0
     assert len([*Path("one").rglob("*.nii.gz")]) == run.filter(model="box_fill").height
     who: dict[str, Any] = {"name": "Lab", "contact": "a@lab.example", "licence": "CC0-1.0", "notes": "ours"}
-    made = intrabench.submit("sent", **who, out="run", **CHOSEN)
+    made = intrabench.submit("sent", **who, out="run", **CHOSEN)  # type: ignore[arg-type]
     assert {*made.rows["session"]} == {*run["session"]}  # type: ignore[index]
     assert made.statement is not None
     assert made.statement.by.notes == f"ours; {selection(**CHOSEN).words}"
