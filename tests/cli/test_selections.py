@@ -188,7 +188,7 @@ def test_sessions_are_verified_submitted_rated_and_their_masks_written(
     assert say("export", "masks", "one", "-m", "box_fill", *WORDS_OF_RUN, "--out", "run").code == 0
     assert len([*Path("one").rglob("*.nii.gz")]) == run.filter(model="box_fill").height
     who: dict[str, Any] = {"name": "Lab", "contact": "a@lab.example", "licence": "CC0-1.0", "notes": "ours"}
-    made = intrabench.submit("sent", **who, out="run", **CHOSEN)
+    made = intrabench.submit("sent", **who, out="run", **CHOSEN)  # type: ignore[arg-type]
     assert {*made.rows["session"]} == {*run["session"]}  # type: ignore[index]
     assert made.statement is not None
     assert made.statement.by.notes == f"ours; {selection(**CHOSEN).words}"
@@ -220,6 +220,15 @@ def test_unknown_names_end_every_reader_alike(say: Callable[..., Said]) -> None:
     assert len(told) == 1
     assert "did you mean 'a" in told.pop()
     assert "--views 3" in say("report", "x.html", "--targets", "3", "--out", "whole").err
+
+
+def test_what_cannot_be_combined_is_looked_for_in_what_is_chosen(say: Callable[..., Said]) -> None:
+    other = rows({"dice": 0.5, "protocol": "rclicks@1"}, {"dice": 0.6, "protocol": "rclicks@1", "case": "2"})
+    stored("mixed", rows({"dice": 0.7}, {"dice": 0.9, "case": "2"}), other)
+    assert say("table", "--by", "model", "--metric", "dice", "--out", "mixed").code == 2
+    for words, mean in ((("--protocol", "basic@1"), 0.8), (("--protocol", "rcl*"), 0.55)):
+        said = say("table", "--by", "model", "--metric", "dice", "--csv", *words, "--out", "mixed")
+        assert pl.read_csv(said.out.encode())["d"].to_list() == pytest.approx([mean])
 
 
 def test_every_reader_has_the_options() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -21,7 +22,7 @@ PHANTOM = "phantom:shape=8x24x24,scans=4"
 
 def given() -> pl.DataFrame:
     """Sessions of two data sets, in which cases have the same names, and a case without data."""
-    made = [
+    made: list[dict[str, Any]] = [
         {"dataset": PHANTOM, "case": "case-1", "label": "node", "target_ml": 0.5, "target_voxels": 50},
         {"dataset": PHANTOM, "case": "case-3", "label": "node", "target_ml": 2.0, "target_voxels": 200},
         {"dataset": PHANTOM, "case": "case-1", "label": "liver", "target_ml": 90.0, "target_voxels": 9000},
@@ -36,7 +37,7 @@ def given() -> pl.DataFrame:
         },
         {"dataset": "e", "case": "gone", "target": "*", "status": "no_data", "target_ml": None, "target_voxels": None},
     ]
-    return rows(*({"dice": n / 10, **one} for n, one in enumerate(made)))
+    return rows(*(one | {"dice": n / 10} for n, one in enumerate(made)))
 
 
 def chosen(**words: object) -> list[float | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from intrabench.people.calibrating.fits import LEAST, Estimate, Seconds, fit_han
 from intrabench.people.places import SMALLEST
 from intrabench.people.playback import PEOPLE, Playback
 from intrabench.results.parts import read_rows
+from intrabench.results.private import without_paths
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.resample import FEW
 
@@ -73,11 +74,12 @@ def calibrate(root: Path, name: str, selection: Selection = EVERYTHING) -> Calib
     playback = Playback(root)
     seen = hits(playback.sessions(rows))
     seconds, errors = fit_seconds(actions), fit_hand(seen)
+    told = without_paths(replace(selection, cases=()).words)  # the file is for others, and cases may be patients
     facts = {
         **{"raters": actions["rater"].n_unique(), "sessions": actions["session"].n_unique(), "actions": actions.height},
         **{"datasets": rows["dataset"].unique().sort().to_list()},
         **overhead(actions),
-        **({"selection": selection.words} if selection.words else {}),
+        **({"selection": told} if told else {}),
     }
     content = {
         "name": name,
@@ -85,7 +87,7 @@ def calibrate(root: Path, name: str, selection: Selection = EVERYTHING) -> Calib
         "seconds": {"source": _source(facts), **{one.kind: _entry(one) for one in seconds}},
         "hand": {parameter: _error(errors[parameter]) for parameter in HAND},
     }
-    notes = [*sorted(playback.problems), *_notes(facts, seconds, errors, seen.beside)]
+    notes = [*filter(None, [selection.words]), *sorted(playback.problems), *_notes(facts, seconds, errors, seen.beside)]
     Calibration.of(content)  # refuses a name that none has
     return CalibrationResult(content, seconds, errors, notes)
 

@@ -15,6 +15,7 @@ from intrabench.effort import Calibration
 from intrabench.errors import IntraBenchError
 from intrabench.people.calibrating.calibrate import calibrate
 from intrabench.results.parts import read_rows
+from intrabench.results.selection import selection
 from tests.conftest import Said
 from tests.people.annotating.playing import simulated
 from tests.people.calibrating.recorded import DATA, PEOPLE, record
@@ -84,6 +85,18 @@ def test_few_recordings_keep_what_ships_and_say_so(data: Path, wording: Snapshot
     with pytest.raises(IntraBenchError) as caught:
         calibrate(PEOPLE, "a b")
     assert caught == wording
+
+
+def test_a_part_of_the_recordings(data: Path) -> None:
+    record(("points_volume:n=3+click_center", "box_slice"), seed=3)
+    rows = read_rows(PEOPLE).filter(pl.col("case").is_in(["case-1", "case-2"]))
+    chosen = selection(cases="first:2", prompter="human:rater=*", model="random*")
+    found = calibrate(PEOPLE, "part", chosen)
+    facts = found.content["recordings"]
+    assert facts["sessions"] == rows["session"].n_unique() < read_rows(PEOPLE)["session"].n_unique()
+    assert facts["selection"] == selection(prompter="human:rater=*", model="random*").words  # cases may be patients
+    assert chosen.words in found.notes
+    assert "selection" not in calibrate(PEOPLE, "whole").content["recordings"]
 
 
 def test_without_recordings_one_sentence_says_what_to_do(
