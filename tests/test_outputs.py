@@ -27,6 +27,7 @@ DATA = "cubes"
 BASE, OTHER, THIRD = "box_fill", "random_walker", "supervoxels:method=grid"
 PEOPLE = "human:rater=ab"
 SHA256 = "abcdef12" * 8
+MISSES, PART, SPEC = "infinite in 4 of 12", "only cases case-0[0-5]", "box_interp:n=3"
 NAMED = f"{OTHER} (weights {SHA256[:8]})"
 WHO = ("--name", "Lab", "--contact", "a@lab.example", "--licence", "CC-BY-4.0")
 
@@ -36,7 +37,7 @@ READS: Mapping[str, Sequence[str]] = {
     "table --format json": (),
     "compare": (BASE, OTHER),
     "compare --json": (BASE, OTHER),
-    "power": (BASE, OTHER, "--difference", "found"),
+    "power": (BASE, OTHER, "--difference", "1"),
     "report": ("made/report.html",),
     "figures": ("made", "--format", "svg"),
     "methods": (),
@@ -149,10 +150,13 @@ def people(rows: pl.DataFrame) -> pl.DataFrame:
     return two.with_columns(*base, prompter=prompter).with_columns(model=pl.lit(BASE))
 
 
-def text_of(say: Callable[..., Said], output: str, words: Sequence[str] = ()) -> str:
-    """All that a command says, on the screen and in the files that it writes, without tags."""
+def text_of(say: Callable[..., Said], output: str, words: Sequence[str], without: Sequence[str]) -> str:
+    """All that a command says, on the screen and in the files that it writes, without tags.
+
+    words: options of the command and of what comes before it, but not of those in `without`.
+    """
     for one in filter(None, (AFTER.get(output), output)):
-        said = say(*one.split(), *READS[one], *words)
+        said = say(*one.split(), *READS[one], *(() if one in without else words))
         assert said.code in (0, 1), said.err
     files = [path for path in sorted(Path("site" if AFTER.get(output) else "made").rglob("*")) if path.suffix in TEXTS]
     text = " ".join([said.out, said.err, *(path.read_text(encoding="utf-8") for path in files)])
@@ -169,6 +173,11 @@ def missed(rows: pl.DataFrame) -> pl.DataFrame:
     base = 0.8 + NUMBER * 0.01
     other = pl.when(NUMBER < 4).then(0.0).otherwise(base)
     return scored(rows, pl.when(pl.col("model") == OTHER).then(other).otherwise(base + PLAYERS))
+
+
+def as_they_are(rows: pl.DataFrame) -> pl.DataFrame:
+    """All models on all cases."""
+    return rows
 
 
 def own_weights(rows: pl.DataFrame) -> pl.DataFrame:
@@ -194,12 +203,13 @@ class Fact:
     """Something that results hold, and what every command says of it.
 
     make: from the rows of all models on all cases. says: by command the texts that it shows; or, as one text, why it
-    says nothing. words: options of those that say something.
+    says nothing. words: options of the commands, but of those in `without`.
     """
 
     make: Callable[[pl.DataFrame], pl.DataFrame]
     says: Mapping[str, Sequence[str] | str]
     words: Sequence[str] = ()
+    without: Sequence[str] = ()
 
 
 FACTS = {
@@ -217,25 +227,74 @@ FACTS = {
             "figures": ["6 of 12 targets"],
             "methods": ["6 of 12 targets"],
             "gap": ["0.020", "0.825", "0.845"],
-            "board build": ["6 of 12"],
+            "board build": ["6 of the 12 targets"],
             "export eee": ["6 of 12"],
             "export hf": ["6 of 12"],
         },
     ),
-    "misses": Fact(
+    "a model that misses targets": Fact(
         missed,
         {
             **NO_MEANS,
-            "table": ["inf a", "4 of 12"],
+            "table": ["inf a", MISSES],
+            "table --common": ["inf a", MISSES],
+            "table --format json": ['"Infinity"', MISSES],
+            "compare": [f"{MISSES}; +0.000 over the other 8"],
+            "compare --json": ['"difference": "-Infinity"', '"infinite": 4', '"of": 12'],
+            "power": [f"{MISSES}; +0.000 over the other 8"],
+            "report": [MISSES],
+            "figures": [MISSES],
+            "methods": [MISSES],
+            "gap": [MISSES],
+            "board build": [MISSES],
+            "export eee": [MISSES],
+            "export hf": [MISSES],
         },
         words=("--metric", "hd95"),
+        without=("submit", "board build", "export eee"),
+    ),
+    "a part of the cases": Fact(
+        as_they_are,
+        {
+            "table": ["0.825", PART],
+            "table --common": ["0.825", PART],
+            "table --format json": ["0.825", PART],
+            "compare": ["+0.020", PART],
+            "compare --json": ['"difference": 0.02', '"patients": 6', PART],
+            "power": ["+0.020", PART],
+            "report": ["0.825", PART],
+            "figures": [PART.capitalize()],
+            "methods": ["0.825", PART],
+            "failures": [PART],
+            "gap": ["0.825", "0.845", PART],
+            "submit": [PART],
+            "board build": ["0.825", PART],
+            "export rows": [PART],
+            "export masks": FILES,
+            "export eee": ["0.825", PART],
+            "export hf": ["0.825", PART],
+            "export croissant": [PART],
+            "export ro-crate": [PART],
+        },
+        words=("--cases", "case-0[0-5]"),
+        without=("board build",),
+    ),
+    "a spec with its defaults": Fact(
+        as_they_are,
+        {
+            **{output: [SPEC] for output in READS},
+            **dict.fromkeys(("figures", "failures", "export masks", "export croissant"), "does not show it"),
+            "submit": "`board build` shows what is submitted",
+        },
+        words=("--prompter", SPEC.replace(":n=3", "")),
+        without=("board build",),
     ),
     "weights from a file": Fact(
         own_weights,
         {
             "table": [NAMED],
             "table --common": [NAMED],
-            "table --format json": [NAMED],
+            "table --format json": [BY_HAND, SHA256],
             "compare": "compares what it is asked to, by name",
             "compare --json": "compares what it is asked to, by name",
             "power": "compares what it is asked to, by name",
@@ -271,5 +330,5 @@ def test_a_fact_is_the_same_in_every_output(
     monkeypatch.setenv("INTRABENCH_DATA", str(played / "data"))
     monkeypatch.setenv("COLUMNS", "200")
     changed(played, output, fact.make)
-    text = text_of(say, output, fact.words)
+    text = text_of(say, output, fact.words, fact.without)
     assert [part for part in expected if part not in text] == [], text[:5000]

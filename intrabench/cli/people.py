@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from intrabench.people.gap import Gap
     from intrabench.people.rating.study import Study
+    from intrabench.reporting.footnotes import Footnotes
     from intrabench.results.selection import Selection
 
 rate_app = typer.Typer(help="Have people rate masks blindly, in the browser.", no_args_is_help=True)
@@ -292,6 +293,8 @@ def gap(
 
 def _show_gap(found: Gap, metric: str) -> None:
     """Print the table of each simulated user, and below them all by their nearness to people."""
+    import polars as pl
+
     from intrabench.cli.console import print_frame
     from intrabench.people.gap import AT_INTERACTIONS, AT_SECONDS
     from intrabench.statistics.scores import metric as scale_of
@@ -299,40 +302,63 @@ def _show_gap(found: Gap, metric: str) -> None:
     more = "--json has everything"
     for (name, prompter), part in found.frame.partition_by("model", "prompter", as_dict=True).items():
         title = f"{prompter}, {name}: simulated minus people, 95 % intervals over patients"
-        print_frame(_gap_frame(part), title, keys=("measure", "rater"), right=_NUMBERS, everything=more)
+        notes = _infinite(shown := _lines_shown(part), "difference")
+        print_frame(_gap_frame(shown), title, notes, keys=("measure", "rater"), right=_NUMBERS, everything=more)
     efforts = {"interactions": (AT_INTERACTIONS, "interactions"), "seconds_human": (AT_SECONDS, "s")}
     for (name, against), part in found.ranking.partition_by("model", "against", as_dict=True).items():
-        at, unit = efforts[str(against)]
+        at, of = efforts[str(against)]
         title = (
             f"{name}, nearness to people: mean absolute difference of {metric} of two sessions on a target, over "
-            f"{', '.join(map(str, at))} {unit}; 95 % intervals over patients"
+            f"{', '.join(map(str, at))} {of}; 95 % intervals over patients"
         )
-        frame = _ranking_frame(part, scale_of(metric).unit)
-        print_frame(frame, title, keys=("rank", "prompter"), right=_NUMBERS, everything=more)
+        unit = scale_of(metric).unit
+        notes = _infinite(part.with_columns(unit=pl.lit(unit)), "apart")
+        print_frame(
+            _ranking_frame(part, unit), title, notes, keys=("rank", "prompter"), right=_NUMBERS, everything=more
+        )
 
 
 _NUMBERS = ("ranks", "people", "simulated", "difference", "apart", "95 % interval", "targets")
 """Columns of texts that are numbers."""
 
 
-def _gap_frame(part: pl.DataFrame) -> pl.DataFrame:
-    """One simulated user, each number with the decimals of its unit; of a single person nothing twice."""
+def _infinite(part: pl.DataFrame, column: str) -> Footnotes:
+    """A letter at each mean of infinite values, with what is infinite. part: a line each, with its `unit`."""
+    from functools import partial
+
+    from intrabench.reporting.footnotes import text_marks
+    from intrabench.reporting.formats import in_unit
+    from intrabench.statistics.infinite import Infinite
+
+    lines = part.iter_rows(named=True)
+    found = [(Infinite(one["infinite"], one["of"], one["others"]), partial(in_unit, unit=one["unit"])) for one in lines]
+    return text_marks([one.words(text) if one else "" for one, text in found], column)
+
+
+def _lines_shown(part: pl.DataFrame) -> pl.DataFrame:
+    """The lines of one simulated user; of a single person nothing twice."""
     import polars as pl
 
     from intrabench.people.gap import EVERYBODY
+
+    return part if part["rater"].n_unique() > 2 else part.filter(pl.col("rater") == EVERYBODY)
+
+
+def _gap_frame(part: pl.DataFrame) -> pl.DataFrame:
+    """The lines of one simulated user, each number with the decimals of its unit."""
+    import polars as pl
+
     from intrabench.reporting.formats import in_unit, interval_in_unit
 
-    raters = part["rater"].unique().sort().to_list()
     lines = [
         {
             **{name: line[name] for name in ("measure", "rater")},
             **{name: in_unit(line[name], line["unit"]) for name in ("people", "simulated", "difference")},
             "95 % interval": interval_in_unit(line["low"], line["high"], line["unit"]),
-            "targets": f"{line['targets']} of {line['of']}" if line["targets"] < line["of"] else str(line["targets"]),
+            "targets": f"{line['targets']}{f' of {many}' if line['targets'] < (many := line['of_targets']) else ''}",
             "patients": line["patients"],
         }
         for line in part.iter_rows(named=True)
-        if len(raters) > 2 or line["rater"] == EVERYBODY
     ]
     return pl.DataFrame(lines)
 

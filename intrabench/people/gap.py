@@ -58,9 +58,10 @@ class Gap:
     """frame: a line per model, prompter, measure and `rater`, with means over targets of `people` and `simulated` user.
 
     `rater` is `EVERYBODY`, or one of them. `difference` is paired (simulated minus people), with its interval of 95 %
-    over patients, `low` to `high`, and the numbers of targets and patients; `of` is the number of targets that any line
-    of the model has of the measure. Distances between clicks have no two sides, only the difference. `unit` is that of
-    the measure, empty for scores and shares. ranking: simulated users by `nearness`. notes: what to know of both.
+    over patients, `low` to `high`, and the numbers of targets and patients; `of_targets` is the number of targets that
+    any line of the model has of the measure. Where `infinite` differences are among them, `of` how many, `others` is
+    the mean over the others. Distances between clicks have no two sides, only the difference. `unit` is that of the
+    measure, empty for scores and shares. ranking: simulated users by `nearness`. notes: what to know of both.
     """
 
     frame: pl.DataFrame
@@ -151,14 +152,15 @@ def _compared(units: pl.DataFrame, measures: Mapping[str, str]) -> pl.DataFrame:
     sides = units.group_by(_LINE).agg(pl.col("people", "simulated").mean())
     flat = as_one_dataset(units).with_columns(failed=False, not_applicable=False)
     found = intervals(flat, _LINE, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
-    every = units.group_by("model", "measure").agg(of=pl.struct(TARGET).n_unique())
+    every = units.group_by("model", "measure").agg(of_targets=pl.struct(TARGET).n_unique())
     places = pl.col("measure").replace_strict({name: place for place, name in enumerate(measures)})
     found = found.join(sides, on=_LINE).join(every, on=["model", "measure"])
     found = found.sort("model", "robot", places, pl.col("rater") != EVERYBODY, "rater")
     found = found.rename({"robot": "prompter", "value": "difference"})
     return found.select(
         *("model", "prompter", "measure", pl.col("measure").replace_strict(measures).alias("unit"), "rater"),
-        *("people", "simulated", "difference", "low", "high", "targets", "of", "patients"),
+        *("people", "simulated", "difference", "low", "high", "targets", "of_targets"),
+        *("patients", "infinite", "of", "others"),
     )
 
 

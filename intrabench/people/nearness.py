@@ -21,7 +21,7 @@ _POOLED = AGGREGATIONS["pooled"]
 _SCHEMA = {
     **{"model": pl.String, "against": pl.String, "rank": pl.Int64, "rank_low": pl.Int64, "rank_high": pl.Int64},
     **{"prompter": pl.String, "apart": pl.Float64, "low": pl.Float64, "high": pl.Float64},
-    **{"targets": pl.UInt32, "patients": pl.UInt32},
+    **{"targets": pl.UInt32, "patients": pl.UInt32, "infinite": pl.UInt32, "of": pl.UInt32, "others": pl.Float64},
 }
 
 
@@ -31,7 +31,8 @@ def nearness(values: pl.DataFrame, reference: Sequence[str]) -> tuple[pl.DataFra
     `apart` is the mean absolute difference of the scores of two sessions, one of either side, on the same target after
     the same effort: the mean over efforts and pairs of sessions, then over the targets that all simulated users of a
     model share (`on_shared`). So more sessions make nobody nearer. `low` to `high` is its interval of 95 %, and
-    `rank_low` to `rank_high` that of the rank, over patients. Below them `AMONG`, as far as two people did a target.
+    `rank_low` to `rank_high` that of the rank, over patients. Where `infinite` of the targets, `of` how many, are
+    infinitely apart, `others` is the mean over the others. Below them `AMONG`, as far as two people did a target.
 
     values: a line per session and effort: `model`, `robot` and `rater` (one of them null), `patient`, `session`,
     `against` (kind of effort), `measure` (which effort), `value`. reference: columns of the target.
@@ -41,14 +42,14 @@ def nearness(values: pl.DataFrame, reference: Sequence[str]) -> tuple[pl.DataFra
     apart = _apart(values.filter(~people), values.filter(people), reference)
     among = _apart(values.filter(people), values.filter(people), reference)
     for (model, against), part in apart.partition_by(_LINE, as_dict=True, maintain_order=True).items():
-        kept, said = on_shared(part, part, ["robot"])
+        kept, sentences = on_shared(part, part, ["robot"])
         if kept.is_empty():
-            said = [NOTHING_SHARED]
+            sentences = [NOTHING_SHARED]
         else:
             own = among.filter(model=model, against=against)
             own = own.join(kept.select(reference).unique(), on=list(reference), how="semi", nulls_equal=True)
             found.append(_ranked(kept, own).with_columns(model=pl.lit(model), against=pl.lit(against)))
-        notes |= dict.fromkeys(f"{model}: {sentence}" for sentence in said)
+        notes |= dict.fromkeys(f"{model}: {sentence}" for sentence in sentences)
     return pl.concat([one.select(*_SCHEMA).cast(_SCHEMA) for one in found]), list(notes)  # type: ignore[arg-type]
 
 
@@ -60,6 +61,7 @@ def _apart(robots: pl.DataFrame, people: pl.DataFrame, reference: Sequence[str])
     apart = np.abs(difference(pairs["value"].to_numpy(), pairs["other"].to_numpy()))
     each = pairs.with_columns(pl.col("robot").fill_null(AMONG), value=pl.Series(apart, dtype=pl.Float64))
     found = each.group_by("model", "against", "robot", "patient", *reference).agg(pl.col("value").mean())
+    found = found.with_columns(protocol=pl.lit(""))  # of whatever protocol, as `on_shared` has to know
     return found.sort("model", "against", "robot", *reference)  # sums are the same to the last bit, whenever asked
 
 

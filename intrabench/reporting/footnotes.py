@@ -112,9 +112,13 @@ def infinite_marks(found: Sequence[Infinite], column: str, text: Callable[[float
 
     found: of each line. text: how a number is written.
     """
-    words = [one.words(text) if one else "" for one in found]
-    letters = dict(zip(dict.fromkeys(filter(None, words)), _letters(), strict=False))
-    return Footnotes({column: [letters.get(one, "") for one in words]}, {mark: one for one, mark in letters.items()})
+    return text_marks([one.words(text) if one else "" for one in found], column)
+
+
+def text_marks(texts: Sequence[str], column: str) -> Footnotes:
+    """A letter at each number of a column that has a text, the same at equal ones."""
+    letters = dict(zip(dict.fromkeys(filter(None, texts)), _letters(), strict=False))
+    return Footnotes({column: [letters.get(one, "") for one in texts]}, {mark: one for one, mark in letters.items()})
 
 
 def footnotes(frame: pl.DataFrame, places: Sequence[Place]) -> Footnotes:

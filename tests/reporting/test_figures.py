@@ -91,7 +91,7 @@ def test_a_line_below_every_figure_says_which_prompts_were_adapted(tmp_path: Pat
 def test_a_single_line_has_room_beside_its_notes(tmp_path: Path, note: str) -> None:
     """matplotlib warns where a panel has no room."""
     one = several().filter(pl.col("prompter") == "p:n=2", pl.col("model") == "n").with_columns(adapted=pl.lit(note))
-    assert len(write_figures(store(tmp_path / "results", one), tmp_path / "figures", ["png"])) > len(NAMES)
+    assert len(write_figures(store(tmp_path / "results", one), tmp_path / "figures", ["png"])[0]) > len(NAMES)
 
 
 def test_names_are_drawn_as_they_are(tmp_path: Path) -> None:

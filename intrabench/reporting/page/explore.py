@@ -24,6 +24,8 @@ MOST = 1_000_000
 def explored(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> dict[str, Any]:
     """The tables as the page needs them: `text` is compressed, `left_out` says which have too many values.
 
+    fewer: whether there are means of fewer targets than others of their row.
+
     A row is a label of a data set, a case or a target; a value is the mean of a line over the targets of a label (as
     in tables by label), over the targets of a case with equal weight, or over the seeds of a target.
     """
@@ -41,7 +43,8 @@ def explored(scored: pl.DataFrame, lines: pl.DataFrame, lead: LeadingScore) -> d
     shown = lines.sort("line").select(pl.col("shown").alias("prompter"), pl.col("label").alias("model"), "notes")
     data = {"digits": lead.digits, "best": lead.best, "lines": shown.to_dicts(), "levels": levels}
     text = base64.b64encode(zlib.compress(json.dumps(data, allow_nan=False).encode(), 9)).decode()
-    return {"text": text, "levels": [level["name"] for level in levels], "left_out": left_out}
+    fewer = any(number is not None for level in levels for line in level.get("fewer", ()) for number in line)
+    return {"text": text, "levels": [level["name"] for level in levels], "fewer": fewer, "left_out": left_out}
 
 
 def _labels(scored: pl.DataFrame, how: Aggregation) -> pl.DataFrame:

@@ -219,7 +219,7 @@ def test_targets_that_lack_are_counted_and_the_ranking_is_of_those_that_all_have
     scored = found.frame.filter(measure="dice after 3 interactions")
     counts = dict(scored.select("prompter", "targets").iter_rows())
     assert counts == {CLICKER: 12, "box_slice": 2, "points_slice:n=1": 8}
-    assert set(scored["of"]) == {12}
+    assert set(scored["of_targets"]) == {12}
     ranked = found.ranking.filter(against="interactions")
     assert ranked["prompter"].to_list()[0] == CLICKER
     assert "box_slice" not in ranked["prompter"].to_list()
