@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.atomic import atomically
 from intrabench.files.headers import nifti, sitk_reader
+from intrabench.files.label_values import whole_numbers
 from intrabench.mask import Array, frozen
 
 _CANONICAL = ("S", "A", "R")
@@ -153,9 +154,16 @@ class Volume:
 
     @cached_property
     def spacing_mm(self) -> tuple[float, float, float]:
-        """Spacing along ``(z, y, x)`` in millimetres, rounded to 1e-4 so that float noise never moves a click."""
-        z, y, x = (round(float(norm), 4) for norm in np.linalg.norm(self.affine[:3, :3], axis=0))
+        """Spacing along ``(z, y, x)`` in millimetres, rounded so that float noise never moves a click.
+
+        To 1e-4 mm, and to three digits of what is below 0.01 mm, as in microscopy.
+        """
+        z, y, x = (_rounded(float(norm)) for norm in np.linalg.norm(self.affine[:3, :3], axis=0))
         return z, y, x
+
+
+def _rounded(length: float) -> float:
+    return round(length, max(4, 2 - floor(log10(length))))
 
 
 def _spatial(shape: Sequence[int]) -> tuple[int, int, int]:
@@ -208,24 +216,17 @@ def read_labels(path: Path, grid: Grid) -> Array:
     Raises:
         IntraBenchError: the grid differs from the image's, or values are not whole numbers.
     """
-    array, affine = read_grid_array(path)
-    labels = _with_name(path, array, affine, check=grid)
-    return whole_numbers(labels, str(path))
+    return whole_numbers(read_on(path, grid), str(path))
 
 
-def whole_numbers(labels: Array, name: str) -> Array:
-    """The values as integers; integers stay as they are.
+def read_on(path: Path, grid: Grid) -> Array:
+    """Read a file on `grid` as a canonical array ``(z, y, x)`` of whatever values it has.
 
     Raises:
-        IntraBenchError: values that are not whole numbers.
+        IntraBenchError: the grid differs from the image's.
     """
-    if labels.dtype.kind != "f":
-        return labels
-    with np.errstate(invalid="ignore"):  # NaN gives the message below
-        whole = labels.astype(np.int32)
-    if not np.array_equal(whole, labels):
-        raise IntraBenchError(f"{name} holds values that are not whole numbers, so it is not a label map; round them")
-    return whole
+    array: Array = _with_name(path, *read_grid_array(path), check=grid)
+    return array
 
 
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:

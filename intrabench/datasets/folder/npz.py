@@ -10,17 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.datasets.convert.challenge_boxes import first_boxes, table_rows, unpickled
-from intrabench.datasets.convert.label_map import segments_of, whole
+from intrabench.datasets.convert.label_map import segments_of
 from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.headers import Arrays
+from intrabench.files.label_values import WHOLE, LabelValues
 from intrabench.mask import Array, Box
 from intrabench.volume import Volume, check_intensities
 
 _NOTE = "the file does not state an orientation, so the array is used as it is, with the spacing as x, y, z"
 
 
-def read_npz(image: Path, label: Path) -> LoadedCase:
+def read_npz(image: Path, label: Path, values: LabelValues = WHOLE) -> LoadedCase:
     """``imgs`` ``(D, H, W)`` and ``spacing`` from one file, ``gts`` ``(D, H, W)`` from the same or another file.
 
     The array is used as the canonical one because the files have no orientation. ``spacing`` is taken as x, y, z in mm,
@@ -43,7 +44,7 @@ def read_npz(image: Path, label: Path) -> LoadedCase:
     check_intensities(imgs, str(image))
     x, y, z = (float(length) for length in spacing)
     volume = replace(Volume.from_canonical(imgs, (z, y, x)), notes=(_NOTE,))
-    segments = segments_of(whole(gts, str(label)))
+    segments = segments_of(values.labels(gts, str(label)))
     boxes = next((found for path in dict.fromkeys((label, image)) if (found := _boxes(path))), [])
     if not boxes:
         return LoadedCase(volume, [replace(segment, boxes=()) for segment in segments])

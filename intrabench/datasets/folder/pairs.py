@@ -13,6 +13,7 @@ from intrabench.datasets.folder.pairing import DRAWN, NPZ, Pair, check_name, end
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
+from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
 PLACES = (("images", "labels"), ("images", "masks"), ("img", "gt"))
@@ -36,7 +37,12 @@ class Pairs(Layout):
 
     @property
     def version(self) -> str:
-        """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels."""
+        """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels.
+
+        Since version 4 the pages of a TIFF file are a stack.
+        """
+        if any(pair.image and pages(pair.image) > 1 for pair in self.content.values()):
+            return "4"
         later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.content.values())
         return "3" if later else super().version
 
@@ -119,4 +125,6 @@ def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: 
 
 
 def _stated(images: Sequence[Path]) -> dict[str, str]:
-    return {"modality": "natural RGB"} if images and all(ending(image) in PICTURES for image in images) else {}
+    """Photographs state what they are; stacks of pages are none."""
+    photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
+    return {"modality": "natural RGB"} if photos else {}
