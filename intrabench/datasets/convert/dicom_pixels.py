@@ -14,18 +14,23 @@ from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import check_memory
 from intrabench.mask import Array
 
-TAGS = ("SamplesPerPixel", "PhotometricInterpretation")
+TAGS = ("SamplesPerPixel", "PhotometricInterpretation", "ModalityLUTSequence")
 """The tags that `check_grey` reads."""
 
 _INT16 = np.iinfo(np.int16)
 
 
 def check_grey(dataset: Any, name: Path | str) -> None:
-    """Refuse colour images and grey values that do not mean brightness."""
+    """Refuse colour images, grey values that do not mean brightness, and those that mean something by a table."""
     kind = dataset.get("PhotometricInterpretation", "MONOCHROME2")
     if dataset.get("SamplesPerPixel", 1) != 1 or kind != "MONOCHROME2":
         raise IntraBenchError(
             f"{name} holds {kind} pixels, expected grey values (MONOCHROME2); give the original series of the scanner"
+        )
+    if dataset.get("ModalityLUTSequence"):
+        raise IntraBenchError(
+            f"{name} has a table of values (ModalityLUTSequence), expected RescaleSlope and RescaleIntercept; export "
+            "it with the table applied"
         )
 
 
