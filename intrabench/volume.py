@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.atomic import atomically
+from intrabench.files.geometry import geometry_notes
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.files.label_values import whole_numbers
 from intrabench.mask import Array, frozen
@@ -196,7 +197,7 @@ def read_image(path: Path) -> Volume:
     array, affine = read_grid_array(path)
     check_intensities(array, str(path))
     volume: Volume = _with_name(path, array, affine)
-    return replace(volume, notes=disagreements(path))
+    return replace(volume, notes=geometry_notes(path))
 
 
 def check_intensities(array: Array, name: str) -> None:
@@ -256,20 +257,6 @@ def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = Non
             "resample the labels to the image by nearest neighbour"
         )
     return grid.to_canonical(array)
-
-
-def disagreements(path: Path) -> tuple[str, ...]:
-    """A note if the two grids that a NIfTI file may have are of different spacings."""
-    from nibabel.nifti1 import Nifti1Image
-
-    image: Any = nifti(path) if _is_nibabel(path) else None
-    if not isinstance(image, Nifti1Image) or not image.header["qform_code"] or not image.header["sform_code"]:
-        return ()
-    sform, qform = (np.linalg.norm(form[:3, :3], axis=0) for form in (image.get_sform(), image.get_qform()))
-    if np.allclose(sform, qform, rtol=0.01):
-        return ()
-    lengths = (" x ".join(f"{length:.3g}" for length in spacing) for spacing in (sform, qform))
-    return ("the sform of the file gives voxels of {} mm and is used; its qform gives {} mm".format(*lengths),)
 
 
 def _is_nibabel(path: Path) -> bool:

@@ -19,10 +19,11 @@ from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.files.geometry import geometry_notes
 from intrabench.files.headers import nifti
 from intrabench.files.pictures import pages, read_stack
 from intrabench.mask import Mask
-from intrabench.volume import Grid, Volume, check_intensities, disagreements, read_grid_array, read_image, read_on
+from intrabench.volume import Grid, Volume, check_intensities, read_grid_array, read_image, read_on
 
 
 def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCase:
@@ -109,7 +110,7 @@ def _read_channel(path: Path, channel: int) -> Volume:
     array = array.astype(np.float32) if array.dtype == np.float64 else array
     check_intensities(array, str(path))
     note = f"the file has {channels} channels or time points, of which number {channel} (counted from 0) is used"
-    return replace(Volume.from_file_order(array, image.affine), notes=(note, *disagreements(path)))
+    return replace(Volume.from_file_order(array, image.affine), notes=(note, *geometry_notes(path)))
 
 
 def _channels(path: Path) -> int:

@@ -32,7 +32,7 @@ class Videos(Layout):
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The frames, as ``(frame, y, x, colour)``, and the objects in their masks."""
-        volume, segments, ignored = read_video(*self.content[case], self._scribbles(case))
+        volume, segments, ignored = read_video(*self.content[case], self._scribbles(case), rules.values)
         return LoadedCase(volume, [*segments, Segment(IGNORE, ignored, 0)] if ignored.any() else segments)
 
     def _scribbles(self, case: str) -> Path | None:

@@ -149,3 +149,13 @@ def test_what_is_missing_is_named(tmp_path: Path, kind: str, said: str) -> None:
         people(root, "a", segmentations=PEOPLE)
     with pytest.raises(IntraBenchError, match=said):
         registry.make("datasets", str(root)).cases()
+
+
+def test_a_photograph_with_more_behind_it_says_so(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = pair(tmp_path / "photos", drawn(1))
+    with Image.open(root / "images" / "a.jpg") as picture:
+        expected = np.array(picture)
+        picture.save(root / "images" / "a.jpg", "MPO", save_all=True, append_images=[Image.new("RGB", (8, 8))])
+    volume, _ = registry.make("datasets", str(root)).load("a", None)  # type: ignore[arg-type]
+    assert volume.notes == wording
+    assert np.abs(volume.array[0].astype(int) - expected).mean() < 20
