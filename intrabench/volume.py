@@ -39,9 +39,9 @@ class Grid:
             raise IntraBenchError(f"expected three spatial axes, but the shape is {self.shape}")
         if self.affine.shape != (4, 4) or not np.isfinite(self.affine).all():
             raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
-        if abs(np.linalg.det(self.affine[:3, :3])) < 1e-9:
-            raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
         spacing = np.linalg.norm(self.affine[:3, :3], axis=0)
+        if abs(np.linalg.det(self.affine[:3, :3])) <= 1e-6 * spacing.prod():
+            raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
         if not 0.5e-4 < spacing.min() <= spacing.max() < 1e6:
             spacing_text = " x ".join(f"{length:g}" for length in spacing)
             raise IntraBenchError(

@@ -42,6 +42,13 @@ def test_a_stack_of_pages_is_a_volume(tmp_path: Path) -> None:
     assert (three.label, three.mask.voxels) == ("label_3", 4)
 
 
+def test_a_stack_of_a_microscope_keeps_its_spacing(tmp_path: Path) -> None:
+    root = stacks(tmp_path / "lab", text=IMAGEJ.replace("=4", "=12"))
+    volume, (one, _) = registry.make("datasets", str(root)).load("a", NO_FILES)
+    assert volume.spacing_mm == (0.002, 0.00025, 0.0005)
+    assert one.volume_ml == pytest.approx(np.count_nonzero(DRAWN == 1) * 0.002 * 0.00025 * 0.0005 / 1000)
+
+
 def test_the_spacing_of_a_stack_is_stated(tmp_path: Path, wording: SnapshotAssertion) -> None:
     root = stacks(tmp_path / "lab")
     with pytest.raises(IntraBenchError) as caught:
