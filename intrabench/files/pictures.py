@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION, _SUBFILE, _ACROSS, _DOWN = 270, 254, 282, 283
 """Tags of TIFF: text, kind of the page, pixels per unit along x and along y."""
+_TURNED = "turned"
+"""The entry of `Image.info` that says whether `open_picture` turned it."""
 _MM = {
     **dict.fromkeys(("nm", "nanometer", "nanometre"), 1e-6),
     **dict.fromkeys(("um", "µm", "\u03bcm", r"\u00b5m", "micron", "microns", "micrometer", "micrometre"), 1e-3),
@@ -49,12 +51,14 @@ def open_picture(path: Path) -> Image:
         IntraBenchError: the file is missing, truncated, not a picture, or holds several.
     """
     from PIL import Image, ImageOps
+    from PIL.ExifTags import Base
 
     if not path.exists():
         raise IntraBenchError(f"{path} does not exist; check the path or fetch the data set again")
     try:
         with Image.open(path) as picture:
             check_single(picture, path)
+            picture.info[_TURNED] = picture.getexif().get(Base.Orientation, 1) != 1
             ImageOps.exif_transpose(picture, in_place=True)
         return picture
     except IntraBenchError:
@@ -79,9 +83,16 @@ def check_single(picture: Image, path: Path) -> None:
 
 
 def notes_on(picture: Image) -> tuple[str, ...]:
-    """What an open picture leaves out of its file."""
+    """What was left out of the file of an open picture, or changed."""
+    notes = []
     count = int(getattr(picture, "n_frames", 1)) if picture.format == "MPO" else 1
-    return (f"the file holds {count} pictures, of which the first is used",) if count > 1 else ()
+    if count > 1:
+        notes.append(f"the file holds {count} pictures, of which the first is used")
+    if picture.info.get(_TURNED):
+        notes.append("the picture is turned upright, as the tag of its camera says; masks have to be upright, too")
+    if picture.has_transparency_data and np.asarray(picture.convert("RGBA"))[..., 3].min() < 255:
+        notes.append("the picture has transparent pixels; what is behind them is white")
+    return tuple(notes)
 
 
 def pages(path: Path) -> int:

@@ -146,7 +146,7 @@ def read_series(paths: Sequence[Path], gaps: Gaps = "refuse") -> Series:
         replace(
             Volume.from_file_order(array, stacked.affine),
             modality=str(first.get("Modality", "")),
-            notes=(*stacked.notes, *_frames_of_reference(files)),
+            notes=(*stacked.notes, *_contradictions(files)),
         ),
         str(first.SeriesInstanceUID),
         str(first.get("FrameOfReferenceUID", "")),
@@ -170,10 +170,13 @@ def _check_identity(files: Sequence[tuple[Path, Any]], name: str) -> None:
         seen[instance] = path
 
 
-def _frames_of_reference(files: Sequence[tuple[Path, Any]]) -> tuple[str, ...]:
-    """A note if the files of a series name several frames of reference."""
-    count = len({str(header.get("FrameOfReferenceUID", "")) for _, header in files})
-    return (f"the files of the series name {count} frames of reference; they are stacked as one",) if count > 1 else ()
+def _contradictions(files: Sequence[tuple[Path, Any]]) -> list[str]:
+    """Notes on what the files of a series should name once."""
+    notes = []
+    for keyword, what in (("FrameOfReferenceUID", "frames of reference"), ("Modality", "modalities")):
+        if (count := len({str(header.get(keyword, "")) for _, header in files})) > 1:
+            notes.append(f"the files of the series name {count} {what}; they are stacked as one")
+    return notes
 
 
 def _single_frames(files: Sequence[tuple[Path, Any]]) -> list[_Slice]:

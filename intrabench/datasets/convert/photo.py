@@ -33,6 +33,7 @@ IGNORED = -1
 """The label of ignored pixels."""
 VOID = 255
 """The number of ignored pixels in masks of DAVIS and PASCAL VOC."""
+VOID_NOTE = f"{VOID} in masks is void, and is ignored"
 _GREY = 8
 """Channels that differ by no more, as after compression, are grey."""
 _VOID_COLOUR = (224, 224, 192)

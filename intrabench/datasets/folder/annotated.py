@@ -91,8 +91,9 @@ def _annotated(kind: str, pictures: Sequence[Path], files: Sequence[Path]) -> An
     found: dict[str, tuple[Path, Sequence[Path]]] = {
         one.stem: (one, [file for file in files if _is_of(file.stem, one.stem, names)]) for one in pictures
     }
-    found = dict(sorted(found.items()))
-    return Annotated(kind=kind, content=found, stated={"modality": "natural RGB"})
+    used = {file for _, drawn in found.values() for file in drawn}
+    notes = tuple(f"{file} is of no picture; it is left out" for file in files if file not in used)
+    return Annotated(kind=kind, content=dict(sorted(found.items())), stated={"modality": "natural RGB"}, notes=notes)
 
 
 def _is_of(annotation: str, name: str, names: Sequence[str]) -> bool:

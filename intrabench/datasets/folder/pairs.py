@@ -12,7 +12,7 @@ from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import DRAWN, NPZ, Pair, check_name, ending, files_in, is_label, pair_up, stem
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
@@ -78,11 +78,13 @@ def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
     if label is not None:
         both = path.is_dir() and label.is_dir()
         return _paired("two folders", files_in(path), files_in(label), channel) if both else None
-    for first, second in PLACES:
-        images, labels = path / first, path / second
-        if images.is_dir() and labels.is_dir():
-            return _paired(f"{first}/ and {second}/", files_in(images), files_in(labels), channel)
-    return None
+    places = [place for place in PLACES if all((path / name).is_dir() for name in place)]
+    if not places:
+        return None
+    (first, second), *others = places
+    unused = dict.fromkeys(name for place in others for name in place if name != first)
+    found = _paired(f"{first}/ and {second}/", files_in(path / first), files_in(path / second), channel)
+    return replace(found, notes=tuple(f"also there, and not used: {name}/" for name in unused))
 
 
 def one_folder(path: Path, label: Path | None, channel: int) -> Pairs | None:
@@ -110,7 +112,12 @@ def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs |
     photos = [file for file in files_in(path) if ending(file) in PHOTOS]
     names = {stem(file) for file in photos}
     masks = [file for file in files_in(path) if ending(file) in MASKS and stem(file) in names]
-    return _paired("photographs beside masks", photos, masks, channel) if masks else None
+    if not masks:
+        return None
+    lonely = [file for file in files_in(path) if ending(file) in MASKS and stem(file) not in names]
+    many = several(len(lonely), "picture")
+    notes = [f"left out for lack of a photograph of the same name: {many}, such as {one.name}" for one in lonely[:1]]
+    return replace(_paired("photographs beside masks", photos, masks, channel), notes=tuple(notes))
 
 
 def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import IGNORED, VOID, has_void, read_grey, read_ids, read_photo
+from intrabench.datasets.convert.photo import IGNORED, VOID, VOID_NOTE, has_void, read_grey, read_ids, read_photo
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
@@ -59,7 +59,7 @@ def _read_picture(image: Path, label: Path, rules: Rules) -> LoadedCase:
         ids = rules.values.labels(ids, str(label)).astype(np.int32)
     if rules.coding == "palette" and not cut and str(VOID) not in rules.labels and has_void(label, ids):
         ids[ids == VOID] = IGNORED
-        volume = replace(volume, notes=(*volume.notes, f"{VOID} in masks is void, and is ignored"))
+        volume = replace(volume, notes=(*volume.notes, VOID_NOTE))
     ignored = [Segment(IGNORE, Mask.of(ids == IGNORED), 0)] if (ids == IGNORED).any() else []
     return LoadedCase(volume, [*segments_of(ids.clip(0), "object"), *ignored])
 
@@ -87,9 +87,10 @@ def _read_pages(image: Path, label: Path, rules: Rules) -> LoadedCase:
         )
     check_intensities(scan.array, str(image))
     notes = [f"the {depth} pages are slices along z; the file states no orientation"]
-    if drawn.spacing_mm and not np.allclose(drawn.spacing_mm, spacing, rtol=0.01):
-        stated = " x ".join(f"{length:g}" for length in drawn.spacing_mm)
-        notes.append(f"the labels state another spacing, {stated} mm, which does not count")
+    for what, stated in (("file states", scan.spacing_mm), ("labels state", drawn.spacing_mm)):
+        if stated and not np.allclose(stated, spacing, rtol=0.01):
+            lengths = " x ".join(f"{length:g}" for length in stated)
+            notes.append(f"the {what} another spacing, {lengths} mm, which does not count")
     volume = replace(Volume.from_canonical(scan.array, spacing), notes=tuple(notes))
     return LoadedCase(volume, segments_of(rules.values.labels(drawn.array, str(label))))
 

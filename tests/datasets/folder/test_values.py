@@ -42,6 +42,15 @@ def test_a_stack_of_pages_is_a_volume(tmp_path: Path) -> None:
     assert (three.label, three.mask.voxels) == ("label_3", 4)
 
 
+def test_another_spacing_does_not_count_and_is_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = stacks(tmp_path / "lab", text=IMAGEJ.replace("=4", "=12").replace("micron", "mm"))
+    (root / "dataset.toml").write_text("spacing = [3.0, 1.0, 1.0]\n")
+    tiff(root / "labels" / "a.tif", DRAWN, IMAGEJ.replace("=4", "=12").replace("micron", "cm"), (1, 1))
+    volume, _ = registry.make("datasets", str(root)).load("a", NO_FILES)
+    assert volume.spacing_mm == (3.0, 1.0, 1.0)
+    assert volume.notes == wording
+
+
 def test_a_stack_of_a_microscope_keeps_its_spacing(tmp_path: Path) -> None:
     root = stacks(tmp_path / "lab", text=IMAGEJ.replace("=4", "=12"))
     volume, (one, _) = registry.make("datasets", str(root)).load("a", NO_FILES)

@@ -42,6 +42,7 @@ def test_a_video_is_a_volume_whose_z_is_time(places: tuple[str, str], tmp_path: 
     assert scene.volume.spacing_mm == (1.0, 1.0, 1.0)
     targets = sorted(scene.targets(), key=lambda target: target.instance)
     assert len(targets) == 2
+    assert dataset.load("cars", NO_FILES)[0].notes == ("255 in masks is void, and is ignored",)
     for target, value in zip(targets, (1, 2), strict=True):
         whole = target.mask.crop((0, 0, 0, *LABELS.shape))
         assert np.array_equal(whole, value == LABELS)
