@@ -100,7 +100,7 @@ def test_what_is_no_stack(tmp_path: Path, kind: str, wording: SnapshotAssertion)
 def test_a_large_stack_of_imagej_describes_its_first_page_only(tmp_path: Path) -> None:
     path = tiff(tmp_path / "a.tif", STACK[:1], IMAGEJ)
     assert pages(path) == 4
-    with pytest.raises(IntraBenchError, match="has 1 page, but its description says 4"):
+    with pytest.raises(IntraBenchError, match="its description says 4"):
         read_stack(path)
 
 

@@ -165,9 +165,9 @@ def test_labels_near_whole_numbers_are_rounded(tmp_path: Path, wording: Snapshot
         "threshold = 1",
         "threshold = true",
         'threshold = "some"',
-        "spacing = [1, 2]",
-        "spacing = [1, 1, 0]",
-        'coding = "any"\nthreshold = 0.5',
+        "spacing = [1,2]",
+        "spacing = [1,1,0]",
+        'threshold=0.5\ncoding="any"',
         "round = 1",
     ],
 )

@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store
+from intrabench.datasets.convert.photo import VOID_NOTE
 from intrabench.errors import IntraBenchError
 from tests.datasets.folder.made import NO_FILES
 
@@ -42,7 +43,7 @@ def test_a_video_is_a_volume_whose_z_is_time(places: tuple[str, str], tmp_path: 
     assert scene.volume.spacing_mm == (1.0, 1.0, 1.0)
     targets = sorted(scene.targets(), key=lambda target: target.instance)
     assert len(targets) == 2
-    assert dataset.load("cars", NO_FILES)[0].notes == ("255 in masks is void, and is ignored",)
+    assert dataset.load("cars", NO_FILES)[0].notes == (VOID_NOTE,)
     for target, value in zip(targets, (1, 2), strict=True):
         whole = target.mask.crop((0, 0, 0, *LABELS.shape))
         assert np.array_equal(whole, value == LABELS)
