@@ -20,6 +20,8 @@ _FULL = (1, 255, 65_535)
 """What voxels that are all inside have in soft masks of fractions, of 8 and of 16 bits."""
 _FEW = 3
 """Fewer values on borders may be labels, such as outlines."""
+_BACKGROUND = 0.01
+"""The share of a soft mask that is background, at least."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,8 @@ def _on_borders(labels: Array) -> tuple[int, int]:
     """How many values of ``(plane, row, column)`` lie only on borders, if they are most of all values above 0, and all.
 
     A value is a level of a soft border if it fills no block of 3 x 3 in any plane, and if at most of its places there
-    are smaller and larger values within two steps. Instances of a few voxels have smaller or larger values beside them,
-    and large labels fill blocks.
+    are smaller and larger values within two steps. Large labels fill blocks, instances of a few voxels lie in the
+    background, and a division of everything into small parts has none.
     """
     from scipy import ndimage
 
@@ -167,5 +169,7 @@ def _on_borders(labels: Array) -> tuple[int, int]:
         low, high = ndimage.minimum_filter(plane, 5), ndimage.maximum_filter(plane, 5)
         for row, chosen in enumerate((plane > 0, (low < plane) & (plane < high))):
             counts[row] += np.bincount(plane[chosen], minlength=top + 1)
+    if labels.size - counts[0].sum() < _BACKGROUND * labels.size:
+        return 0, all_
     soft = int(np.count_nonzero(thin & (2 * counts[1] > counts[0])))
     return (soft if soft >= max(_FEW, (all_ - 1) / 2) else 0), all_

@@ -69,6 +69,7 @@ HARD_MAPS: Mapping[str, np.ndarray] = {
     "nested": HARD // 255 + (disc(radius=10) > 127) + (disc(radius=5) > 127) + (disc(radius=2) > 127),
     "cells that touch": cells(150, 4),
     "a partition": cells(120, 0)[*NEAREST],
+    "a partition into small parts": np.arange(24 * 24).reshape(24, 24).repeat(2, 0).repeat(2, 1),
     "far numbers": np.choose(cells(3, 5), [0, 17, 1001, 2035]),
     "single voxels": cells(40, 0),
     "layers": np.repeat(np.arange(12, dtype=np.uint8), 4)[:, None].repeat(50, 1),
