@@ -100,10 +100,11 @@ def _check_whole(values: Array, name: str, rounded: str = "", cut: str = "") -> 
     """Refuse values that are not whole; rounded, cut: what else can be done in ``dataset.toml``."""
     if values.dtype.kind not in "biuf":
         raise IntraBenchError(f"{name} holds {values.dtype} instead of one number per voxel; save it as a label map")
-    if values.dtype.kind != "f":
+    if values.dtype.kind != "f" or not values.size:
         return
-    nearest = np.rint(values)
-    wrong = values[~(np.abs(values) < 2**31) | (values != nearest)]
+    # plane by plane, for the memory
+    planes = values if values.ndim > 1 else values[None]
+    wrong = np.concatenate([plane[~(np.abs(plane) < 2**31) | (plane != np.rint(plane))] for plane in planes])
     if not wrong.size:
         return
     off = np.nan_to_num(np.abs(wrong - np.rint(wrong)), nan=np.inf)

@@ -74,6 +74,8 @@ def _read_pages(image: Path, label: Path, rules: Rules) -> LoadedCase:
             f"{image} is a stack of {depth} pages and does not state their spacing; write that along z, y and x in mm "
             "into dataset.toml, spacing = [2.0, 1.0, 1.0]"
         )
+    if ending(label) not in (".tif", ".tiff"):
+        raise IntraBenchError(f"{label} is no stack of pages, but {image.name} is; export both as TIFF files")
     if pages(label) != depth:
         raise IntraBenchError(
             f"{label} has {several(pages(label), 'page')}, but {image.name} has {depth}; export both as stacks of one "

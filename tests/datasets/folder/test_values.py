@@ -78,6 +78,16 @@ def test_labels_of_a_stack_have_its_size(tmp_path: Path, drawn: np.ndarray, word
     assert caught == wording
 
 
+def test_labels_of_a_stack_are_one(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = stacks(tmp_path / "lab")
+    (root / "labels" / "a.tif").unlink()
+    (root / "dataset.toml").write_text("spacing = [3.0, 1.0, 1.0]\n")
+    save(root / "labels" / "a.nii.gz", DRAWN.T)
+    with pytest.raises(IntraBenchError) as caught:
+        load(root, "a")
+    assert caught == wording
+
+
 def test_a_photograph_has_no_stack_of_masks(tmp_path: Path) -> None:
     root = stacks(tmp_path / "lab")
     Image.fromarray(np.zeros((10, 8, 3), np.uint8)).save(root / "images" / "a.tif")
