@@ -86,7 +86,9 @@ def read_frame(image: Any, index: int, path: Path) -> Array:
 
 def _rescaled(dataset: Any) -> Array:
     stored = dataset.pixel_array
-    slope, intercept = float(dataset.get("RescaleSlope", 1) or 1), float(dataset.get("RescaleIntercept", 0) or 0)
+    stated = dataset.get("RescaleSlope")
+    slope = 1.0 if stated is None or stated == "" else float(stated)  # 0 is stated, too
+    intercept = float(dataset.get("RescaleIntercept", 0) or 0)
     if slope.is_integer() and intercept.is_integer():
         return stored.astype(np.int64) * int(slope) + int(intercept)
     return stored * slope + intercept
