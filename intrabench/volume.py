@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.atomic import atomically
+from intrabench.files.geometry import geometry_notes
 from intrabench.files.headers import nifti, sitk_reader
+from intrabench.files.label_values import whole_numbers
 from intrabench.mask import Array, frozen
 
 _CANONICAL = ("S", "A", "R")
@@ -37,9 +39,9 @@ class Grid:
             raise IntraBenchError(f"expected three spatial axes, but the shape is {self.shape}")
         if self.affine.shape != (4, 4) or not np.isfinite(self.affine).all():
             raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
-        if abs(np.linalg.det(self.affine[:3, :3])) < 1e-9:
-            raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
         spacing = np.linalg.norm(self.affine[:3, :3], axis=0)
+        if abs(np.linalg.det(self.affine[:3, :3])) <= 1e-6 * spacing.prod():
+            raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
         if not 0.5e-4 < spacing.min() <= spacing.max() < 1e6:
             spacing_text = " x ".join(f"{length:g}" for length in spacing)
             raise IntraBenchError(
@@ -153,9 +155,16 @@ class Volume:
 
     @cached_property
     def spacing_mm(self) -> tuple[float, float, float]:
-        """Spacing along ``(z, y, x)`` in millimetres, rounded to 1e-4 so that float noise never moves a click."""
-        z, y, x = (round(float(norm), 4) for norm in np.linalg.norm(self.affine[:3, :3], axis=0))
+        """Spacing along ``(z, y, x)`` in millimetres, rounded so that float noise never moves a click.
+
+        To 1e-4 mm, and to three digits of what is below 0.01 mm, as in microscopy.
+        """
+        z, y, x = (_rounded(float(norm)) for norm in np.linalg.norm(self.affine[:3, :3], axis=0))
         return z, y, x
+
+
+def _rounded(length: float) -> float:
+    return round(length, max(4, 2 - floor(log10(length))))
 
 
 def _spatial(shape: Sequence[int]) -> tuple[int, int, int]:
@@ -188,7 +197,7 @@ def read_image(path: Path) -> Volume:
     array, affine = read_grid_array(path)
     check_intensities(array, str(path))
     volume: Volume = _with_name(path, array, affine)
-    return replace(volume, notes=disagreements(path))
+    return replace(volume, notes=geometry_notes(path))
 
 
 def check_intensities(array: Array, name: str) -> None:
@@ -208,24 +217,17 @@ def read_labels(path: Path, grid: Grid) -> Array:
     Raises:
         IntraBenchError: the grid differs from the image's, or values are not whole numbers.
     """
-    array, affine = read_grid_array(path)
-    labels = _with_name(path, array, affine, check=grid)
-    return whole_numbers(labels, str(path))
+    return whole_numbers(read_on(path, grid), str(path))
 
 
-def whole_numbers(labels: Array, name: str) -> Array:
-    """The values as integers; integers stay as they are.
+def read_on(path: Path, grid: Grid) -> Array:
+    """Read a file on `grid` as a canonical array ``(z, y, x)`` of whatever values it has.
 
     Raises:
-        IntraBenchError: values that are not whole numbers.
+        IntraBenchError: the grid differs from the image's.
     """
-    if labels.dtype.kind != "f":
-        return labels
-    with np.errstate(invalid="ignore"):  # NaN gives the message below
-        whole = labels.astype(np.int32)
-    if not np.array_equal(whole, labels):
-        raise IntraBenchError(f"{name} holds values that are not whole numbers, so it is not a label map; round them")
-    return whole
+    array: Array = _with_name(path, *read_grid_array(path), check=grid)
+    return array
 
 
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:
@@ -255,20 +257,6 @@ def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = Non
             "resample the labels to the image by nearest neighbour"
         )
     return grid.to_canonical(array)
-
-
-def disagreements(path: Path) -> tuple[str, ...]:
-    """A note if the two grids that a NIfTI file may have are of different spacings."""
-    from nibabel.nifti1 import Nifti1Image
-
-    image: Any = nifti(path) if _is_nibabel(path) else None
-    if not isinstance(image, Nifti1Image) or not image.header["qform_code"] or not image.header["sform_code"]:
-        return ()
-    sform, qform = (np.linalg.norm(form[:3, :3], axis=0) for form in (image.get_sform(), image.get_qform()))
-    if np.allclose(sform, qform, rtol=0.01):
-        return ()
-    lengths = (" x ".join(f"{length:.3g}" for length in spacing) for spacing in (sform, qform))
-    return ("the sform of the file gives voxels of {} mm and is used; its qform gives {} mm".format(*lengths),)
 
 
 def _is_nibabel(path: Path) -> bool:

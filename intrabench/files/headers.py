@@ -130,7 +130,7 @@ def sitk_reader(path: Path) -> Any:
     reader.SetFileName(str(path))
     reader.ReadImageInformation()
     bytes_each = sitk.Image([1, 1], reader.GetPixelID()).GetSizeOfPixelComponent()
-    fields = _fields(path)
+    fields = fields_of(path)
     raw = fields.get("encoding") == "raw" or (
         fields.get("compresseddata", "").lower() == "false" and fields.get("binarydata", "").lower() == "true"
     )
@@ -166,7 +166,7 @@ def _check_whole(path: Path, fields: Mapping[str, str], announced: int) -> None:
         )
 
 
-def _fields(path: Path) -> dict[str, str]:
+def fields_of(path: Path) -> dict[str, str]:
     """The fields of the header of a NRRD or MetaImage file; none of other files."""
     if not path.name.lower().endswith((".nrrd", ".nhdr", ".mha", ".mhd")):
         return {}

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.pictures import check_single
 from intrabench.mask import Array
 
 
@@ -36,6 +37,7 @@ def _picture(path: Path) -> Array:
     from PIL import Image
 
     with Image.open(path) as image:
+        check_single(image, path)
         if len(image.getbands()) > 1:
             raise IntraBenchError(f"{path} has {len(image.getbands())} channels, expected one label per pixel")
         return np.asarray(image).astype(np.int64)

@@ -19,13 +19,14 @@ from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.folder.nnunet import FILE, regions_of
 from intrabench.errors import IntraBenchError, in_words
 from intrabench.files.documents import read_json
+from intrabench.files.label_values import check_hard, from_zero
 from intrabench.files.names import file_name
 from intrabench.mask import Box, Mask, masks_of
 from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
 from intrabench.models.outside.output_files import IMAGES, image_on, segs_of
 from intrabench.prompts import PromptKind, Prompts
 from intrabench.specs.specs import Reach, switch
-from intrabench.volume import Grid, Volume, whole_numbers
+from intrabench.volume import Grid, Volume
 
 Values = Mapping[str, tuple[int, ...]]
 ENDS = 1 << 16
@@ -157,7 +158,7 @@ class _Files(_Stored):
         if not files:
             labels = ", ".join(self._files)
             raise IntraBenchError(f"{self.model.folder} has no mask of {label} for this case, only of {labels}")
-        return sorted((Mask.of(_map_in(path, self._grid) > 0) for path in files), key=lambda mask: mask.voxels)
+        return sorted((_mask_in(path, self._grid) for path in files), key=lambda mask: mask.voxels)
 
 
 def _most(measure: Callable[[Mask, Prompts], float], prompts: Prompts, parts: Sequence[Mask]) -> Mask:
@@ -210,15 +211,18 @@ def _read(folder: Path, volume: Volume) -> Any:
     """
     names = _names(volume)
     paths = [folder / f"{name}{ending}" for name in names for ending in (*IMAGES, ".npz")]
-    path = next((path for path in paths if path.is_file()), None)
-    if path is None:
+    found = list(dict.fromkeys(path for path in paths if path.is_file()))
+    if len(found) > 1:
+        both = " and ".join(path.name for path in found)
+        raise IntraBenchError(f"{folder} has {both} for the case {volume.case}; leave one of them there")
+    if not found:
         if any((folder / name).is_dir() for name in names):
             raise IntraBenchError(
                 f"{folder} has a folder for the case {volume.case}, not a file; if it has a mask for each target, add "
                 "instances=files"
             )
         raise IntraBenchError(f"{folder} has no prediction for the case {volume.case}; expected {paths[1].name} there")
-    return _map_in(path, volume.grid)
+    return _map_in(found[0], volume.grid)
 
 
 def _files_of(folder: Path, volume: Volume) -> dict[str, Path]:
@@ -266,11 +270,25 @@ def _map_in(path: Path, grid: Grid) -> Any:
     try:
         if path.suffix == ".npz":
             return segs_of(path, str(path), grid.canonical_shape)
-        return whole_numbers(image_on(path, grid), str(path))
+        labels = from_zero(image_on(path, grid), str(path))
+        check_hard(labels, str(path), "cut it at a threshold and write whole labels")
+        return labels
     except IntraBenchError:
         raise
     except Exception as error:  # readers raise different exceptions for damaged files
         raise IntraBenchError(f"{path} cannot be read ({in_words(error)[:300]}); predict it again") from error
+
+
+def _mask_in(path: Path, grid: Grid) -> Mask:
+    """The mask of a file, which has one value beside 0; raises as `_map_in`."""
+    labels = _map_in(path, grid)
+    inside = labels[labels > 0]
+    if inside.size and inside.min() != inside.max():
+        raise IntraBenchError(
+            f"{path} holds the values {inside.min()} to {inside.max()}, expected a mask of one; omit instances=files "
+            "if it is a label map"
+        )
+    return Mask.of(labels > 0)
 
 
 def _hash_of(folder: Path, below: bool) -> str:

@@ -149,6 +149,31 @@ def test_predictions_that_do_not_fit(tmp_path: Path, case: str, wording: Snapsho
     assert re.sub(r"\(EOFError.*?\)", "(EOFError)", str(caught.value)) == wording
 
 
+@pytest.mark.parametrize("kind", ["two files", "soft", "negative"])
+def test_predictions_that_nothing_accounts_for(tmp_path: Path, kind: str, wording: SnapshotAssertion) -> None:
+    folder = store(tmp_path / "p", labels())
+    if kind == "two files":
+        np.savez(folder / "anna.npz", segs=labels())
+    elif kind == "negative":
+        store(folder, labels().astype(np.int16) - 1)
+    else:
+        slopes = np.abs(np.arange(8) - 3.5)[None, None] + np.abs(np.arange(6) - 2.5)[None, :, None]
+        store(folder, np.broadcast_to(250 - 40 * slopes, SHAPE).clip(0).astype(np.uint8))
+    with pytest.raises(IntraBenchError) as caught, open_image(Masks(str(folder)), scan()):
+        pass
+    assert caught == wording
+
+
+def test_a_file_of_a_target_has_one_mask(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    store(tmp_path / "anna", labels(), "lesion.1.nii.gz")
+    with open_image(Masks(str(tmp_path), instances="files"), scan()) as image:
+        (failed,) = image.segment([Request("s", (Turn(Prompts()),), label="lesion")])
+    assert isinstance(failed, Failure)
+    assert failed.message == wording
+    store(tmp_path / "anna", 255 * (labels() == 1).astype(np.uint8), "lesion.1.nii.gz")
+    np.testing.assert_array_equal(answer(Masks(str(tmp_path), instances="files"), Prompts(), "lesion"), labels() == 1)
+
+
 def test_a_label_that_nobody_knows(tmp_path: Path, wording: SnapshotAssertion) -> None:
     with open_image(Masks(str(store(tmp_path / "p", labels()))), scan()) as image:
         (found,) = image.segment([Request("s", (Turn(points([(0, 0, 0)])),), label="liver")])

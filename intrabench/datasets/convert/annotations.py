@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from intrabench.files.label_files import READERS, read_label_file
+from intrabench.files.label_values import whole_numbers
 from intrabench.target import Target, targets_of
-from intrabench.volume import Volume, whole_numbers
+from intrabench.volume import Volume
 
 FORMATS = (".mat", *READERS)
 """Files that may hold annotations; a MATLAB file is one of BSDS500."""

@@ -14,18 +14,23 @@ from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import check_memory
 from intrabench.mask import Array
 
-TAGS = ("SamplesPerPixel", "PhotometricInterpretation")
+TAGS = ("SamplesPerPixel", "PhotometricInterpretation", "ModalityLUTSequence")
 """The tags that `check_grey` reads."""
 
 _INT16 = np.iinfo(np.int16)
 
 
 def check_grey(dataset: Any, name: Path | str) -> None:
-    """Refuse colour images and grey values that do not mean brightness."""
+    """Refuse colour images, grey values that do not mean brightness, and those that mean something by a table."""
     kind = dataset.get("PhotometricInterpretation", "MONOCHROME2")
     if dataset.get("SamplesPerPixel", 1) != 1 or kind != "MONOCHROME2":
         raise IntraBenchError(
             f"{name} holds {kind} pixels, expected grey values (MONOCHROME2); give the original series of the scanner"
+        )
+    if dataset.get("ModalityLUTSequence"):
+        raise IntraBenchError(
+            f"{name} has a table of values (ModalityLUTSequence), expected RescaleSlope and RescaleIntercept; export "
+            "it with the table applied"
         )
 
 
@@ -81,7 +86,9 @@ def read_frame(image: Any, index: int, path: Path) -> Array:
 
 def _rescaled(dataset: Any) -> Array:
     stored = dataset.pixel_array
-    slope, intercept = float(dataset.get("RescaleSlope", 1) or 1), float(dataset.get("RescaleIntercept", 0) or 0)
+    stated = dataset.get("RescaleSlope")
+    slope = 1.0 if stated is None or stated == "" else float(stated)  # 0 is stated, too
+    intercept = float(dataset.get("RescaleIntercept", 0) or 0)
     if slope.is_integer() and intercept.is_integer():
         return stored.astype(np.int64) * int(slope) + int(intercept)
     return stored * slope + intercept

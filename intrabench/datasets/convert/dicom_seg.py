@@ -49,11 +49,12 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
     for item in seg.SegmentSequence:
         frames = np.flatnonzero(numbers == int(item.SegmentNumber))
         if len(frames):
-            inside, start = _stacked(seg, frames, slices, path), affine.copy()
+            (inside, cut), start = _stacked(seg, frames, slices, path), affine.copy()
             start[:3, 3] += affine[:3, 2] * slices[frames].min()
             name, number = str(item.SegmentLabel), int(item.SegmentNumber)
             hidden = slices[frames[np.isin(frames, unknown)]] - slices[frames].min()
             lost, beside = _outside(inside, start, hidden, series, f"{path}: {name}")
+            beside = "; also: ".join(filter(None, (beside, f"{path}: {name} {cut}" if cut else "")))
             segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
     return segments
 
@@ -181,13 +182,29 @@ def _slices(affine: Vectors, planes: Sequence[Plane], path: Path) -> NDArray[np.
     return slices.astype(np.intp)
 
 
-def _stacked(seg: Any, frames: NDArray[np.intp], slices: NDArray[np.intp], path: Path) -> Array:
-    """The frames of one segment as a boolean array ``(column, row, slice)`` from its first to its last slice."""
+def _stacked(seg: Any, frames: NDArray[np.intp], slices: NDArray[np.intp], path: Path) -> tuple[Array, str]:
+    """The frames of one segment as a boolean array ``(column, row, slice)`` from its first to its last slice.
+
+    Also what is inside, in words, if the segment has fractions.
+
+    Raises:
+        IntraBenchError: two frames at one position differ, as of two time points.
+    """
     first, last = slices[frames].min(), slices[frames].max()
     check_memory(str(path), 2 * int(last - first + 1) * seg.Rows * seg.Columns)
     inside = np.zeros((last - first + 1, seg.Rows, seg.Columns), dtype=bool)
-    half = seg.MaximumFractionalValue / 2 if seg.SegmentationType == "FRACTIONAL" else 1
+    full = seg.MaximumFractionalValue if seg.SegmentationType == "FRACTIONAL" else 1
+    soft, seen = False, set[int]()
     for index in frames:
+        place = int(slices[index] - first)
         with reading(path):
-            inside[slices[index] - first] |= seg.get_stored_frame(int(index), as_index=True) >= half
-    return inside.transpose(2, 1, 0)
+            frame = seg.get_stored_frame(int(index), as_index=True)
+        drawn = 2 * frame.astype(np.int64) >= full
+        if place in seen and not np.array_equal(inside[place], drawn):
+            raise IntraBenchError(
+                f"{path} has two different frames of the segment {_number(seg, int(index), str(path))} at one "
+                "position; keep one time point"
+            )
+        seen.add(place)
+        inside[place], soft = drawn, soft or bool(((frame > 0) & (frame < full)).any())
+    return inside.transpose(2, 1, 0), "has fractions, of which a half and more is inside" if soft else ""

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from intrabench.datasets.convert import dicom_pixels, dicom_plane, dicom_references
+from intrabench.datasets.convert import dicom_mosaic, dicom_pixels, dicom_plane, dicom_references
 from intrabench.datasets.convert.dicom_file import NotDicom, highdicom_for, read_dataset, required
 from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, read_file, read_frame
 from intrabench.datasets.convert.dicom_plane import Plane
@@ -27,7 +27,7 @@ _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Moda
 _FOUND = (*_IDENTITY, "SeriesNumber", "PatientID", *dicom_references.KEYWORDS)
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _FRAMES = "SharedFunctionalGroupsSequence"  # only in multi-frame files
-_READ = (*_IDENTITY, _FRAMES, *dicom_plane.TAGS, *dicom_pixels.TAGS)
+_READ = (*_IDENTITY, _FRAMES, "NumberOfFrames", *dicom_plane.TAGS, *dicom_pixels.TAGS, *dicom_mosaic.TAGS)
 
 
 @dataclass(frozen=True)
@@ -194,6 +194,8 @@ def _referring(series: FoundSeries, references: References, others: Sequence[Fou
 def read_series(paths: Sequence[Path], gaps: Gaps = "refuse") -> Series:
     """Read the files of one series, in any order, or its one multi-frame file (Enhanced CT, MR or PET).
 
+    Mosaics of Siemens are taken apart.
+
     gaps: as for `stack`.
 
     Raises:
@@ -215,7 +217,7 @@ def read_series(paths: Sequence[Path], gaps: Gaps = "refuse") -> Series:
         replace(
             Volume.from_file_order(array, stacked.affine),
             modality=str(first.get("Modality", "")),
-            notes=stacked.notes,
+            notes=(*stacked.notes, *_contradictions(files)),
         ),
         str(first.SeriesInstanceUID),
         str(first.get("FrameOfReferenceUID", "")),
@@ -239,10 +241,27 @@ def _check_identity(files: Sequence[tuple[Path, Any]], name: str) -> None:
         seen[instance] = path
 
 
+def _contradictions(files: Sequence[tuple[Path, Any]]) -> list[str]:
+    """Notes on what the files of a series should name once."""
+    notes = []
+    for keyword, what in (("FrameOfReferenceUID", "frames of reference"), ("Modality", "modalities")):
+        if (count := len({str(header.get(keyword, "")) for _, header in files})) > 1:
+            notes.append(f"the files of the series name {count} {what}; they are stacked as one")
+    return notes
+
+
 def _single_frames(files: Sequence[tuple[Path, Any]]) -> list[_Slice]:
     slices = []
     for path, header in files:
         check_grey(header, path)
+        if int(header.get("NumberOfFrames") or 1) > 1:
+            raise IntraBenchError(
+                f"{path} has {header.NumberOfFrames} frames without a position of each (a film, or a secondary "
+                "capture), expected slices; export the original series of the scanner"
+            )
+        if dicom_mosaic.is_mosaic(header):
+            slices += [_Slice(*one) for one in dicom_mosaic.tiles(path)]
+            continue
         plane = Plane.of_file(header, path)
         compressed = required(header.file_meta, "TransferSyntaxUID", path).is_encapsulated
         slices.append(_Slice(plane, partial(read_file, path, plane.shape, compressed), str(header.SOPInstanceUID)))

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError
 from intrabench.mask import Array, Mask
-from intrabench.volume import whole_numbers
 
 Box = tuple[slice, slice, slice]
 
@@ -38,22 +36,3 @@ def boxes_of(labels: Array) -> Iterator[tuple[int, Box]]:
     for number, where in zip(numbers, ndimage.find_objects(ranked), strict=True):
         if where is not None:
             yield number, where
-
-
-def whole(labels: Array, name: str) -> Array:
-    """The label map as integers.
-
-    name: the file, for messages.
-
-    Raises:
-        IntraBenchError: a value is not a whole number, or is negative.
-    """
-    if labels.dtype.kind not in "biuf":
-        raise IntraBenchError(f"{name} holds {labels.dtype} instead of one number per voxel; save it as a label map")
-    labels = labels.view(np.uint8) if labels.dtype.kind == "b" else whole_numbers(labels, name)
-    lowest = int(labels.min(initial=0))
-    if lowest < 0:
-        raise IntraBenchError(
-            f"{name} holds the value {lowest}, expected labels from 0 up; change it, or save the file as unsigned"
-        )
-    return labels

@@ -15,6 +15,7 @@ import numpy as np
 
 from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, within
 from intrabench.errors import IntraBenchError
+from intrabench.files.pictures import notes_on, open_picture
 from intrabench.mask import Array, Mask
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume
@@ -32,6 +33,9 @@ IGNORED = -1
 """The label of ignored pixels."""
 VOID = 255
 """The number of ignored pixels in masks of DAVIS and PASCAL VOC."""
+VOID_NOTE = f"{VOID} in masks is void, and is ignored"
+_GREY = 8
+"""Channels that differ by no more, as after compression, are grey."""
 _VOID_COLOUR = (224, 224, 192)
 """Its colour in their palette."""
 
@@ -43,9 +47,10 @@ def read_photo(path: Path) -> Volume:
     applied. Colour profiles are ignored.
 
     Raises:
-        IntraBenchError: the file is missing, truncated or not a picture.
+        IntraBenchError: the file is missing, truncated, not a picture, or holds several.
     """
-    return Volume.from_canonical(_colours(_opened(path))[None])
+    picture = open_picture(path)
+    return replace(Volume.from_canonical(_colours(picture)[None]), notes=notes_on(picture))
 
 
 def read_ids(path: Path, coding: Coding, void: int | None = None) -> Array:
@@ -58,16 +63,36 @@ def read_ids(path: Path, coding: Coding, void: int | None = None) -> Array:
     """
     if coding not in _CODINGS:
         raise IntraBenchError(f"there is no mask coding {coding!r}; choose from {', '.join(_CODINGS)}")
-    picture = _opened(path)
-    if coding == "palette" and (picture.format == "JPEG" or len(picture.getbands()) > 1 or picture.mode == "F"):
+    picture = open_picture(path)
+    if coding == "palette" and (
+        picture.format in ("JPEG", "MPO") or len(picture.getbands()) > 1 or picture.mode == "F"
+    ):
         raise IntraBenchError(
             f"{path} does not have one exact number per pixel ({picture.format}, {picture.mode}); save it as a PNG "
-            "with a palette or in greyscale"
+            "with a palette or in greyscale, or write threshold = 0.5 in dataset.toml if it is black and white"
         )
     ids = _CODINGS[coding](picture)
     if void is not None:
         ids[ids == void] = IGNORED
     return ids
+
+
+def read_grey(path: Path) -> Array:
+    """The grey levels ``(y, x)`` of a mask, which may be stored in colours that are all grey.
+
+    Raises:
+        IntraBenchError: the file is missing, truncated or not a picture, or has colours or transparent pixels.
+    """
+    picture = open_picture(path)
+    if picture.mode in ("1", "L") or picture.mode[0] in "IF":
+        return np.array(picture)
+    colours = np.array(picture.convert("RGB"), dtype=np.int16)
+    if picture.has_transparency_data or np.ptp(colours, axis=2).max(initial=0) > _GREY:
+        raise IntraBenchError(
+            f"{path} has colours or transparent pixels ({picture.mode}), so threshold in dataset.toml does not say "
+            "what is inside; save it in greyscale"
+        )
+    return colours[..., 0].astype(np.uint8)
 
 
 def has_void(path: Path, ids: Array) -> bool:
@@ -79,7 +104,7 @@ def has_void(path: Path, ids: Array) -> bool:
     numbers = set(np.unique(ids).tolist())
     if VOID not in numbers:
         return False
-    palette = _opened(path).getpalette() or []
+    palette = open_picture(path).getpalette() or []
     coloured = tuple(palette[3 * VOID : 3 * VOID + 3]) == _VOID_COLOUR
     return coloured or (1 in numbers and VOID - 1 not in numbers)
 
@@ -109,7 +134,8 @@ def photo_case(
     Raises:
         IntraBenchError: a file cannot be read, the sizes differ, or there is no object.
     """
-    picture, ids = _colours(_opened(image)), read_ids(mask, coding, void)
+    photo, ids = read_photo(image), read_ids(mask, coding, void)
+    picture = photo.array[0]
     if ids.shape != picture.shape[:2]:
         raise IntraBenchError(
             f"{mask} has {ids.shape[0]} x {ids.shape[1]} pixels, but its picture {image.name} has "
@@ -118,29 +144,13 @@ def photo_case(
     shape = within(ids.shape, longest)
     if shape != ids.shape:
         picture, ids = resize_photo(picture, shape), resize_ids(ids, shape)
-    volume = Volume.from_canonical(picture[None])
+    volume = replace(Volume.from_canonical(picture[None]), notes=photo.notes)
     targets = photo_targets(ids, case, volume, label)
     if not targets:
         raise IntraBenchError(
             f"{mask} contains no object, so case {case} has no target; leave out the picture and its mask"
         )
     return volume, targets
-
-
-def _opened(path: Path) -> Image:
-    """A decoded picture, upright."""
-    from PIL import Image, ImageOps
-
-    if not path.exists():
-        raise IntraBenchError(f"{path} does not exist; check the path or fetch the data set again")
-    try:
-        with Image.open(path) as picture:
-            ImageOps.exif_transpose(picture, in_place=True)
-        return picture
-    except Exception as error:  # decoders raise various exceptions for damaged files
-        raise IntraBenchError(
-            f"{path} cannot be read: it is truncated or not a picture ({error}); fetch or export it again"
-        ) from error
 
 
 def _colours(picture: Image) -> Array:

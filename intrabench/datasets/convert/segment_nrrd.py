@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets.convert.label_map import Box, boxes_of, whole
+from intrabench.datasets.convert.label_map import Box, boxes_of
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import nifti, sitk_reader
+from intrabench.files.label_values import WHOLE, LabelValues, from_zero
 from intrabench.mask import Array
 from intrabench.volume import Grid
 
@@ -53,19 +54,20 @@ def has_segments(path: Path) -> bool:
         return path.suffix.lower() in (".nrrd", ".nhdr") and bool(_indices(_header(path)))
 
 
-def drawn_in(path: Path) -> Iterator[FileSegment]:
+def drawn_in(path: Path, values: LabelValues = WHOLE) -> Iterator[FileSegment]:
     """The segments of a file, each cropped to its box; segments without voxels are left out.
 
     NRRD: ``Segment{i}_Name`` is the name of segment i. Its voxels are those where layer ``Segment{i}_Layer`` has the
-    value ``Segment{i}_LabelValue``; without these entries, those where layer i, or the only layer, is 1. A file of one
-    voxel has no segments: Slicer writes it if nothing was drawn. NIfTI: the voxels of segment i are those where channel
-    i is 1. If channel 0 is exactly the rest, it is the background; else channels are numbered from 1.
+    value ``Segment{i}_LabelValue``; without these entries, those where layer i, or the only layer, is 1. Values that no
+    segment has are segments without a name. A file of one voxel has none: Slicer writes it if nothing was drawn.
+    NIfTI: the voxels of segment i are those where channel i is 1. If channel 0 is exactly the rest, it is the
+    background; else channels are numbered from 1. values: how those of NIfTI become labels.
 
     Raises:
         IntraBenchError: the file is truncated, or its values do not fit the header.
     """
     with reading(path):
-        yield from (_one_hot if _is_nifti(path) else _slicer)(path)
+        yield from _one_hot(path, values) if _is_nifti(path) else _slicer(path)
 
 
 def cut_out(labels: Array, affine: Affine) -> Iterator[FileSegment]:
@@ -80,10 +82,11 @@ def _slicer(path: Path) -> Iterator[FileSegment]:
     image = sitk_reader(path).Execute()
     if image.GetNumberOfPixels() == 1:
         return
-    array = whole(sitk.GetArrayViewFromImage(image), str(path)).T  # x, y, z, and before them the layers
+    array = from_zero(sitk.GetArrayViewFromImage(image), str(path)).T  # x, y, z, and before them the layers
     layers = [array] if image.GetNumberOfComponentsPerPixel() == 1 else list(array)
     boxes = [dict(boxes_of(layer)) for layer in layers]
     header, affine = _header(path), _affine(image)
+    drawn: dict[tuple[int, int], str] = {}
     for index in _indices(header):
         layer = int(header.get(f"Segment{index}_Layer", min(index, len(layers) - 1)))
         number = int(header.get(f"Segment{index}_LabelValue", 1))
@@ -93,13 +96,22 @@ def _slicer(path: Path) -> Iterator[FileSegment]:
                 f"{path} puts {name or f'segment {index}'} into layer {layer} (from 0), but has "
                 f"{several(len(layers), 'layer')}; save it again"
             )
+        if first := drawn.get((layer, number)):
+            raise IntraBenchError(
+                f"{path} gives the value {number} of layer {layer} two names, {first!r} and {name!r}; save it again"
+            )
+        drawn[layer, number] = name or f"segment {index}"
         if number in boxes[layer]:
             yield _drawn(name, number, layers[layer], boxes[layer][number], affine)
+    for layer, found in enumerate(boxes):
+        for number in found:
+            if (layer, number) not in drawn:
+                yield _drawn("", number, layers[layer], found[number], affine)
 
 
-def _one_hot(path: Path) -> Iterator[FileSegment]:
+def _one_hot(path: Path, values: LabelValues) -> Iterator[FileSegment]:
     image: Any = nifti(path)
-    array = whole(np.asarray(image.dataobj), str(path))
+    array = values.labels(np.asarray(image.dataobj), str(path))
     if array.max(initial=0) > 1:
         raise IntraBenchError(
             f"{path} has {array.shape[3]} channels with values up to {array.max()}, expected 0 and 1 in each; save a "

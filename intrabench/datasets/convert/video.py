@@ -12,26 +12,30 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import IGNORED, SUFFIXES, VOID, read_ids, read_photo
+from intrabench.datasets.convert.photo import IGNORED, SUFFIXES, VOID, read_grey, read_ids, read_photo
 from intrabench.datasets.convert.segments import Segment, Strokes
 from intrabench.errors import IntraBenchError
+from intrabench.files.label_values import WHOLE, LabelValues
 from intrabench.files.scribble_file import joined, lines_of, pixels_of, read_scribbles
 from intrabench.mask import Array, Mask
 from intrabench.prompts import Scribble
 from intrabench.volume import Volume
 
 
-def read_video(frames: Path, masks: Path, scribbles: Path | None = None) -> tuple[Volume, list[Segment], Mask]:
+def read_video(
+    frames: Path, masks: Path, scribbles: Path | None = None, values: LabelValues = WHOLE
+) -> tuple[Volume, list[Segment], Mask]:
     """The frames of a folder, ``(frame, y, x, colour)``, the objects in the masks of another one, and ignored pixels.
 
-    scribbles: a folder with a file of each person, as DAVIS has them.
+    scribbles: a folder with a file of each person, as DAVIS has them. values: how those of masks become objects.
 
     Raises:
         IntraBenchError: a frame has no mask or another size, or a file is damaged or does not fit the others.
     """
     pairs = _paired(frames, masks)
     pictures = [read_photo(frame).array[0] for frame, _ in pairs]
-    ids = [read_ids(mask, "palette", VOID) for _, mask in pairs]
+    cut = isinstance(values.threshold, float)
+    ids = [read_grey(mask) if cut else read_ids(mask, "palette") for _, mask in pairs]
     first = pairs[0][0].name
     for paths, picture, labels in zip(pairs, pictures, ids, strict=True):
         for path, shape in zip(paths, (picture.shape[:2], labels.shape), strict=True):
@@ -41,7 +45,8 @@ def read_video(frames: Path, masks: Path, scribbles: Path | None = None) -> tupl
                     f"{path} has {shape[0]} x {shape[1]} pixels, but {first} has {size}; all frames and masks of a "
                     "video need the same size"
                 )
-    labels = np.stack(ids)
+    labels = values.labels(np.stack(ids), str(masks)).astype(np.int32)
+    labels[labels == VOID] = IGNORED
     strokes = _drawn(people(scribbles), frames.name, labels)
     segments = segments_of(labels.clip(0), "object")
     segments = [replace(segment, scribbles=strokes.get(segment.number, ())) for segment in segments]

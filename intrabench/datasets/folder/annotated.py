@@ -101,7 +101,10 @@ def _annotated(kind: str, pictures: Sequence[Path], files: Sequence[Path]) -> An
         one.stem: (one, [file for file in files if _is_of(file.stem, one.stem, names)]) for one in reversed(pictures)
     }
     twice = {one.stem: one for one in pictures if found[one.stem][0] != one}
-    return Annotated(kind=kind, content=dict(sorted(found.items())), twice=twice, stated={"modality": "natural RGB"})
+    used = {file for _, drawn in found.values() for file in drawn}
+    notes = tuple(f"{file} is of no picture; it is left out" for file in files if file not in used)
+    stated = {"modality": "natural RGB"}
+    return Annotated(kind=kind, content=dict(sorted(found.items())), twice=twice, stated=stated, notes=notes)
 
 
 def _first_person(annotation: Path, name: str) -> int:

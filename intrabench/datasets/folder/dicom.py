@@ -59,10 +59,13 @@ class Dicom(Layout):
             copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
             contents.append(content)
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
-        series = read_series(one_acquisition(image.paths, drawn_on), rules.gaps)
+        chosen = one_acquisition(image.paths, drawn_on)
+        series = read_series(chosen, rules.gaps)
         segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series)]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
-        notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
+        all_, used = len(image.paths), len(chosen)
+        notes = [f"the series has several acquisitions; {used} of {all_} images are used"] if used < all_ else []
+        notes += [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
         return LoadedCase(replace(series.volume, notes=(*series.volume.notes, *notes, *copies)), segments)
 
 

@@ -10,17 +10,19 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.datasets.convert.challenge_boxes import first_boxes, table_rows, unpickled
-from intrabench.datasets.convert.label_map import segments_of, whole
+from intrabench.datasets.convert.label_map import segments_of
 from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.headers import Arrays
+from intrabench.files.label_values import WHOLE, LabelValues
 from intrabench.mask import Array, Box
 from intrabench.volume import Volume, check_intensities
 
+_READ = {"imgs", "gts", "spacing", "boxes", "boxes_table"}
 _NOTE = "the file does not state an orientation, so the array is used as it is, with the spacing as x, y, z"
 
 
-def read_npz(image: Path, label: Path) -> LoadedCase:
+def read_npz(image: Path, label: Path, values: LabelValues = WHOLE) -> LoadedCase:
     """``imgs`` ``(D, H, W)`` and ``spacing`` from one file, ``gts`` ``(D, H, W)`` from the same or another file.
 
     The array is used as the canonical one because the files have no orientation. ``spacing`` is taken as x, y, z in mm,
@@ -42,8 +44,8 @@ def read_npz(image: Path, label: Path) -> LoadedCase:
         raise IntraBenchError(f"{image} has the spacing {spacing.tolist()}, expected three lengths in mm; correct it")
     check_intensities(imgs, str(image))
     x, y, z = (float(length) for length in spacing)
-    volume = replace(Volume.from_canonical(imgs, (z, y, x)), notes=(_NOTE,))
-    segments = segments_of(whole(gts, str(label)))
+    volume = replace(Volume.from_canonical(imgs, (z, y, x)), notes=(_NOTE, *_unread(image, label)))
+    segments = segments_of(values.labels(gts, str(label)))
     boxes = next((found for path in dict.fromkeys((label, image)) if (found := _boxes(path))), [])
     if not boxes:
         return LoadedCase(volume, [replace(segment, boxes=()) for segment in segments])
@@ -69,6 +71,15 @@ def _boxes(path: Path) -> list[Box]:
                 "boxes_table instead, or leave boxes out"
             ) from error
         return first_boxes(rows, str(path))
+
+
+def _unread(image: Path, label: Path) -> tuple[str, ...]:
+    """A note on arrays of other names."""
+    found: set[str] = set()
+    for path in dict.fromkeys((image, label)):
+        with reading(path), Arrays(path) as stored:
+            found |= set(stored) - _READ
+    return (f"the file has other arrays, which are not read: {', '.join(sorted(found))}",) if found else ()
 
 
 def _arrays(path: Path, *names: str) -> Sequence[Array]:

@@ -23,7 +23,8 @@ from intrabench.datasets.folder.pairing import (
 )
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
+from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
 PLACES = (("images", "labels"), ("images", "masks"), ("img", "gt"))
@@ -47,7 +48,12 @@ class Pairs(Layout):
 
     @property
     def version(self) -> str:
-        """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels."""
+        """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels.
+
+        Since version 4 the pages of a TIFF file are a stack.
+        """
+        if any(pair.image and pages(pair.image) > 1 for pair in self.content.values()):
+            return "4"
         later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.content.values())
         return "3" if later else super().version
 
@@ -87,11 +93,13 @@ def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
     if label is not None:
         both = path.is_dir() and label.is_dir()
         return _paired("two folders", files_in(path), files_in(label), channel) if both else None
-    for first, second in PLACES:
-        images, labels = path / first, path / second
-        if images.is_dir() and labels.is_dir():
-            return _paired(f"{first}/ and {second}/", files_in(images), files_in(labels), channel)
-    return None
+    places = [place for place in PLACES if all((path / name).is_dir() for name in place)]
+    if not places:
+        return None
+    (first, second), *others = places
+    unused = dict.fromkeys(name for place in others for name in place if name != first)
+    found = _paired(f"{first}/ and {second}/", files_in(path / first), files_in(path / second), channel)
+    return replace(found, notes=tuple(f"also there, and not used: {name}/" for name in unused))
 
 
 def one_folder(path: Path, label: Path | None, channel: int) -> Pairs | None:
@@ -119,7 +127,12 @@ def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs |
     photos = [file for file in files_in(path) if ending(file) in PHOTOS]
     names = {stem(file) for file in photos}
     masks = [file for file in files_in(path) if ending(file) in MASKS and stem(file) in names]
-    return _paired("photographs beside masks", photos, masks, channel) if masks else None
+    if not masks:
+        return None
+    lonely = [file for file in files_in(path) if ending(file) in MASKS and stem(file) not in names]
+    many = several(len(lonely), "picture")
+    notes = [f"left out for lack of a photograph of the same name: {many}, such as {one.name}" for one in lonely[:1]]
+    return replace(_paired("photographs beside masks", photos, masks, channel), notes=tuple(notes))
 
 
 def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:
@@ -136,4 +149,6 @@ def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: 
 
 
 def _stated(images: Sequence[Path]) -> dict[str, str]:
-    return {"modality": "natural RGB"} if images and all(ending(image) in PICTURES for image in images) else {}
+    """Photographs state what they are; stacks of pages are none."""
+    photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
+    return {"modality": "natural RGB"} if photos else {}

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.datasets.convert.label_map import segments_of, whole
-from intrabench.datasets.convert.photo import IGNORED, VOID, has_void, read_ids, read_photo
+from intrabench.datasets.convert.label_map import segments_of
+from intrabench.datasets.convert.photo import IGNORED, VOID, VOID_NOTE, has_void, read_grey, read_ids, read_photo
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
@@ -19,9 +19,11 @@ from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.files.geometry import geometry_notes
 from intrabench.files.headers import nifti
+from intrabench.files.pictures import pages, read_stack
 from intrabench.mask import Mask
-from intrabench.volume import Grid, Volume, check_intensities, disagreements, read_grid_array, read_image, read_labels
+from intrabench.volume import Grid, Volume, check_intensities, read_grid_array, read_image, read_on
 
 
 def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCase:
@@ -35,26 +37,64 @@ def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCas
     if channel and (ending(image) == NPZ or ending(image) in PICTURES):
         raise IntraBenchError(f"{image} has only one channel; omit channel={channel}")
     if ending(image) == NPZ:
-        return read_npz(image, label)
+        return read_npz(image, label, rules.values)
+    if pages(image) > 1:
+        return _read_pages(image, label, rules)
     if ending(image) in PICTURES:
         return _read_picture(image, label, rules)
     volume = _read_channel(image, channel)
-    return LoadedCase(volume, _read_labels(label, volume.grid, rules.resample))
+    return LoadedCase(volume, _read_labels(label, volume.grid, rules))
 
 
 def _read_picture(image: Path, label: Path, rules: Rules) -> LoadedCase:
     volume = read_photo(image)
-    ids = read_ids(label, rules.coding)[None]
+    cut = isinstance(rules.threshold, float)
+    ids = (read_grey(label) if cut else read_ids(label, rules.coding))[None]
     if ids.shape != volume.shape:
         raise IntraBenchError(
             f"{label} has {ids.shape[1]} x {ids.shape[2]} pixels, but its picture {image.name} has "
             f"{volume.shape[1]} x {volume.shape[2]}; export both in the same size"
         )
-    if rules.coding == "palette" and str(VOID) not in rules.labels and has_void(label, ids):
+    if rules.coding == "palette":
+        ids = rules.values.labels(ids, str(label)).astype(np.int32)
+    if rules.coding == "palette" and not cut and str(VOID) not in rules.labels and has_void(label, ids):
         ids[ids == VOID] = IGNORED
-        volume = replace(volume, notes=(*volume.notes, f"{VOID} in masks is void, and is ignored"))
+        volume = replace(volume, notes=(*volume.notes, VOID_NOTE))
     ignored = [Segment(IGNORE, Mask.of(ids == IGNORED), 0)] if (ids == IGNORED).any() else []
     return LoadedCase(volume, [*segments_of(ids.clip(0), "object"), *ignored])
+
+
+def _read_pages(image: Path, label: Path, rules: Rules) -> LoadedCase:
+    """A stack of pages and its labels, a stack of as many; a picture has no sides of a patient, and so has a stack."""
+    scan = read_stack(image)
+    depth = len(scan.array)
+    spacing = rules.spacing or scan.spacing_mm
+    if spacing is None:
+        raise IntraBenchError(
+            f"{image} is a stack of {depth} pages and does not state their spacing; write that along z, y and x in mm "
+            "into dataset.toml, spacing = [2.0, 1.0, 1.0]"
+        )
+    if ending(label) not in (".tif", ".tiff"):
+        raise IntraBenchError(f"{label} is no stack of pages, but {image.name} is; export both as TIFF files")
+    if pages(label) != depth:
+        raise IntraBenchError(
+            f"{label} has {several(pages(label), 'page')}, but {image.name} has {depth}; export both as stacks of one "
+            "size"
+        )
+    drawn = read_stack(label)
+    if drawn.array.shape != scan.array.shape:
+        raise IntraBenchError(
+            f"{label} has pages of {drawn.array.shape[1]} x {drawn.array.shape[2]} pixels, but those of {image.name} "
+            f"have {scan.array.shape[1]} x {scan.array.shape[2]}; export both in the same size"
+        )
+    check_intensities(scan.array, str(image))
+    notes = [f"the {depth} pages are slices along z; the file states no orientation"]
+    for what, stated in (("file states", scan.spacing_mm), ("labels state", drawn.spacing_mm)):
+        if stated and not np.allclose(stated, spacing, rtol=0.01):
+            lengths = " x ".join(f"{length:g}" for length in stated)
+            notes.append(f"the {what} another spacing, {lengths} mm, which does not count")
+    volume = replace(Volume.from_canonical(scan.array, spacing), notes=tuple(notes))
+    return LoadedCase(volume, segments_of(rules.values.labels(drawn.array, str(label))))
 
 
 def _read_channel(path: Path, channel: int) -> Volume:
@@ -73,7 +113,7 @@ def _read_channel(path: Path, channel: int) -> Volume:
     array = array.astype(np.float32) if array.dtype == np.float64 else array
     check_intensities(array, str(path))
     note = f"the file has {channels} channels or time points, of which number {channel} (counted from 0) is used"
-    return replace(Volume.from_file_order(array, image.affine), notes=(note, *disagreements(path)))
+    return replace(Volume.from_file_order(array, image.affine), notes=(note, *geometry_notes(path)))
 
 
 def _channels(path: Path) -> int:
@@ -86,14 +126,14 @@ def _channels(path: Path) -> int:
         return 1
 
 
-def _read_labels(path: Path, grid: Grid, resample: bool) -> list[Segment]:
+def _read_labels(path: Path, grid: Grid, rules: Rules) -> list[Segment]:
     """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`."""
     if has_segments(path):
-        return _placed(path, drawn_in(path), grid, resample)
-    if not resample:
-        return segments_of(whole(read_labels(path, grid), str(path)))
+        return _placed(path, drawn_in(path, rules.values), grid, rules.resample)
+    if not rules.resample:
+        return segments_of(rules.values.labels(read_on(path, grid), str(path)))
     array, affine = read_grid_array(path)
-    return _placed(path, cut_out(whole(array, str(path)), affine), grid, resample)
+    return _placed(path, cut_out(rules.values.labels(array, str(path)), affine), grid, rules.resample)
 
 
 def _placed(path: Path, drawn: Iterable[FileSegment], grid: Grid, resample: bool) -> list[Segment]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from intrabench.datasets.convert.dicom_stack import Gaps
 from intrabench.datasets.convert.instances import Instances
@@ -16,6 +16,7 @@ from intrabench.datasets.convert.photo import Coding
 from intrabench.datasets.convert.segments import Outside, Segment
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_toml
+from intrabench.files.label_values import LabelValues, Threshold
 from intrabench.prompts import Prompts
 from intrabench.specs.specs import nearest
 
@@ -50,6 +51,20 @@ def _as_entry(value: Any) -> Any:
     return {"label": value} if isinstance(value, str) else value
 
 
+def _as_threshold(value: Any) -> Any:
+    if value in ("refuse", "none") or (isinstance(value, float) and 0 < value < 1):
+        return value
+    raise ValueError('write a share of what is full, such as 0.5, or "refuse" or "none"')
+
+
+def _as_spacing(value: Any) -> Any:
+    """``[z, y, x]``."""
+    lengths = value if isinstance(value, list) else []
+    if len(lengths) != 3 or not all(type(one) in (int, float) and 0 < one < float("inf") for one in lengths):
+        raise ValueError("write three lengths in mm along z, y and x, such as [2.0, 1.0, 1.0]")
+    return tuple(map(float, lengths))
+
+
 Rule = Annotated[Components | None, BeforeValidator(_as_rule)]
 """The rule of instances: connected components, or (None) everything under one value or name in the files."""
 
@@ -79,9 +94,10 @@ class Rules(_Table):
     for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
     outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what happens to a
     DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles. coding: how the
-    pixels of mask pictures encode objects. patients: maps names of cases, in which ``*`` stands for any text, to
-    patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts. names: what people
-    call a label, or a target, with synonyms (`DatasetCard.names`).
+    pixels of mask pictures encode objects. threshold, round: as in `LabelValues`. spacing: that of stacks of pictures
+    along ``(z, y, x)`` in mm, instead of what they state. patients: maps names of cases, in which ``*`` stands for any
+    text, to patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts. names: what
+    people call a label, or a target, with synonyms (`DatasetCard.names`).
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -94,6 +110,9 @@ class Rules(_Table):
     gaps: Gaps = "refuse"
     shear: Literal["refuse", "resample"] = "refuse"
     coding: Coding = "palette"
+    threshold: Annotated[Threshold, BeforeValidator(_as_threshold)] = "refuse"
+    round: bool = False
+    spacing: Annotated[tuple[float, float, float] | None, BeforeValidator(_as_spacing)] = None
     instances: Rule = None
     labels: dict[str, Annotated[Entry, BeforeValidator(_as_entry)]] = {}
     patients: dict[str, Annotated[str, Field(min_length=1)]] = {}
@@ -108,6 +127,18 @@ class Rules(_Table):
             if "*" in patient and "*" not in cases:
                 raise ValueError(f'"{cases}" = "{patient}" has a * for the patient, but none for the cases')
         return names
+
+    @field_validator("threshold")
+    @classmethod
+    def _check_threshold(cls, threshold: Threshold, info: ValidationInfo) -> Threshold:
+        if isinstance(threshold, float) and info.data.get("coding", "palette") != "palette":
+            raise ValueError(f'coding = "{info.data["coding"]}" says already what an object is')
+        return threshold
+
+    @property
+    def values(self) -> LabelValues:
+        """How values in files become labels."""
+        return LabelValues(self.threshold, self.round)
 
     @classmethod
     def read(cls, path: Path) -> Rules:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from intrabench.datasets.convert.photo import VOID_NOTE
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.convert.video import people, pictures_in, read_video
 from intrabench.datasets.folder.layout import Layout, LoadedCase
@@ -32,8 +33,11 @@ class Videos(Layout):
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The frames, as ``(frame, y, x, colour)``, and the objects in their masks."""
-        volume, segments, ignored = read_video(*self.content[case], self._scribbles(case))
-        return LoadedCase(volume, [*segments, Segment(IGNORE, ignored, 0)] if ignored.any() else segments)
+        volume, segments, ignored = read_video(*self.content[case], self._scribbles(case), rules.values)
+        if not ignored.any():
+            return LoadedCase(volume, segments)
+        told = replace(volume, notes=(*volume.notes, VOID_NOTE))
+        return LoadedCase(told, [*segments, Segment(IGNORE, ignored, 0)])
 
     def _scribbles(self, case: str) -> Path | None:
         return self.scribbles / case if self.scribbles else None

@@ -60,6 +60,24 @@ def test_fractions_of_at_least_half_are_inside(tmp_path: Path, images: list[Path
     expected = LOW.copy()
     expected[3, 0, :3] = [True, True, False]
     assert np.array_equal(in_file_order(segment, series), expected)
+    assert "has fractions" in segment.beside
+    (hard,) = read_seg(write_seg(tmp_path / "hard", images, {"a": LOW.astype(float)}, "FRACTIONAL"), series)
+    assert (hard.beside, hard.mask.voxels) == ("", LOW.sum())
+
+
+def test_two_frames_at_one_position_are_equal(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
+    """A segmentation of several time points would be their union."""
+    for other, same in ((LOW, True), (np.roll(LOW, 1, axis=2), False)):
+        path = write_seg(tmp_path / "seg", images, {"a": LOW, "b": other})
+        seg = pydicom.dcmread(path)
+        for frame in seg.PerFrameFunctionalGroupsSequence:
+            frame.SegmentIdentificationSequence[0].ReferencedSegmentNumber = 1
+        if same:
+            (segment,) = read_seg(save(path, seg), read_series(images))
+            assert segment.mask.voxels == LOW.sum()
+    with pytest.raises(IntraBenchError) as caught:
+        read_seg(save(path, seg), read_series(images))
+    assert caught == wording
 
 
 @pytest.mark.parametrize("spacing", [None, 5.0], ids=["without spacing", "with a wrong spacing"])

@@ -83,7 +83,7 @@ def test_compressed_series_are_the_uncompressed_ones(tmp_path: Path, syntax: str
 
 def test_every_slice_has_its_own_rescaling(tmp_path: Path) -> None:
     paths = write_ct(tmp_path, STORED, Modality="PT")
-    slopes = [1, 0.5, 0.123, 2, 1, 0.01]
+    slopes = [1, 0.5, 0.123, 2, 0, 0.01]
     for path, slope in zip(paths, slopes, strict=True):
         change(path, RescaleSlope=slope, RescaleIntercept=0)
     series = read_series(paths)
@@ -161,6 +161,8 @@ REFUSED = {
     "no pixels": (changed(3, PixelData=None), r"it is truncated or damaged \("),
     "colour": (changed(3, SamplesPerPixel=3, PhotometricInterpretation="RGB"), r"/\d{3} holds RGB pixels, expected"),
     "palette": (changed(3, PhotometricInterpretation="PALETTE COLOR"), r"holds PALETTE COLOR pixels, expected grey"),
+    "table": (changed(3, ModalityLUTSequence=[item()]), r"/\d{3} has a table of values \(ModalityLUTSequence\)"),
+    "film": (changed(3, NumberOfFrames=12), r"/\d{3} has 12 frames without a position of each \(a film"),
     "text": (lambda p: p[3].write_text("no DICOM" * 50), r"/\d{3} is not a DICOM file, it lacks the letters DICM"),
     "gone": (lambda p: p[3].unlink(), r"/\d{3} does not exist"),
     "drawn": (changed(3, Modality="SEG"), r"/\d{3} is SEG, expected images; provide the series that it was drawn on"),
@@ -175,6 +177,14 @@ def test_refusals(tmp_path: Path, harm: Callable[[list[Path]], Any], sentence: s
     with pytest.raises(IntraBenchError, match=sentence) as refused:
         read_series(paths)
     assert "\n" not in str(refused.value)
+
+
+def test_what_the_files_of_a_series_contradict_is_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    paths = write_ct(tmp_path, STORED)
+    changed(3, FrameOfReferenceUID="1.2.3", Modality="MR")(paths)
+    series = read_series(paths)
+    assert series.volume.notes == wording
+    assert np.array_equal(in_file_order(series), STORED.astype(int) - 1000)
 
 
 def test_a_file_given_twice_is_named(tmp_path: Path, wording: SnapshotAssertion) -> None:

@@ -76,6 +76,17 @@ def test_values_of_one_layer(tmp_path: Path) -> None:
     assert np.array_equal(found["Mass 7"], mass)
 
 
+def test_values_without_a_segment_are_segments_without_a_name(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    head, mass = masks()
+    drawn = np.where(mass, 7, head)
+    found = read(write(tmp_path / "a.seg.nrrd", drawn, described(("Head", 0, 1))))
+    assert list(found) == ["Head 1", " 7"]
+    assert np.array_equal(found[" 7"], mass)
+    with pytest.raises(IntraBenchError) as caught:
+        read(write(tmp_path / "b.seg.nrrd", drawn, described(("Head", 0, 1), ("Skull", 0, 1))))
+    assert caught == wording
+
+
 def test_layers_overlap(tmp_path: Path) -> None:
     head, mass = masks()
     layers = np.stack([head, 3 * mass])

@@ -19,8 +19,8 @@ from intrabench.datasets.convert.dicom_series import find_series
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from intrabench.workspace import data_root
-from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
-from tests.datasets.folder.made import SHAPE, found, image, labels, load, same
+from tests.datasets.convert.dicom_files import change, uid, write_ct, write_rtstruct, write_seg
+from tests.datasets.folder.made import NO_FILES, SHAPE, found, image, labels, load, same
 from tests.wording import without_reasons
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -69,6 +69,23 @@ def test_dicom(tmp_path: Path, wording: SnapshotAssertion) -> None:
     assert same(found(root, THICK, affine), {"Liver.1": (DRAWN == 1)[:, :, ::2]})
     scan = store.open_case(dataset, THIN).volume
     assert np.array_equal(scan.grid.from_canonical(scan.array), image())
+
+
+def test_the_acquisition_that_is_left_out_is_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    scan = (image().T + 1000).astype(np.uint16)
+    first, second = (
+        write_ct(
+            tmp_path / "ct" / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", AcquisitionNumber=number
+        )
+        for number in (1, 2)
+    )
+    for path in (*first, *second):
+        change(path, SeriesInstanceUID="1.2.9")
+    write_seg(tmp_path / "ct" / "seg.dcm", second, {"Liver": (DRAWN == 1).T})
+    volume, (liver,) = registry.make("datasets", str(tmp_path / "ct")).load("patient", NO_FILES)
+    assert volume.notes == wording
+    assert np.array_equal(volume.grid.from_canonical(volume.array), image() + 2)
+    assert liver.mask.voxels == 144
 
 
 def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:

@@ -323,6 +323,14 @@ def test_cvpr_npz_with_labels_of_their_own(tmp_path: Path, wording: SnapshotAsse
     assert caught == wording
 
 
+def test_other_arrays_of_cvpr_npz_are_named(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    np.savez(tmp_path / "a.npz", **NPZ_FILE, recist=DRAWN.T, direction=np.eye(3))
+    notes = read_npz(tmp_path / "a.npz", tmp_path / "a.npz").volume.notes
+    assert notes == wording
+    np.savez(tmp_path / "b.npz", **NPZ_FILE)
+    assert read_npz(tmp_path / "b.npz", tmp_path / "b.npz").volume.notes == notes[:1]
+
+
 NPZ_FILE = {"imgs": image().T, "gts": DRAWN.T, "spacing": (1, 1, 1)}
 
 

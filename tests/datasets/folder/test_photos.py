@@ -160,3 +160,47 @@ def test_two_pictures_of_one_name_are_told(tmp_path: Path, wording: SnapshotAsse
         targets(tmp_path / "photos")
     assert caught == wording
     assert len(targets(tmp_path / "photos", "b")) > 0
+
+
+def test_a_photograph_with_more_behind_it_says_so(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = pair(tmp_path / "photos", drawn(1))
+    with Image.open(root / "images" / "a.jpg") as picture:
+        expected = np.array(picture)
+        picture.save(root / "images" / "a.jpg", "MPO", save_all=True, append_images=[Image.new("RGB", (8, 8))])
+    volume, _ = registry.make("datasets", str(root)).load("a", None)  # type: ignore[arg-type]
+    assert volume.notes == wording
+    assert np.abs(volume.array[0].astype(int) - expected).mean() < 20
+
+
+def test_a_picture_that_is_changed_says_so(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = pair(tmp_path / "photos", drawn(1))
+    turned, clear = Image.new("RGB", (16, 12)), Image.new("RGBA", (16, 12), (9, 9, 9, 0))
+    clear.putpixel((0, 0), (9, 9, 9, 255))
+    exif = Image.Exif()
+    exif[0x0112] = 3  # by 180 degrees
+    turned.putpixel((0, 0), (255, 255, 255))
+    turned.save(root / "images" / "a.jpg", exif=exif, quality=100)
+    clear.save(root / "images" / "b.png")
+    mask(root / "masks" / "b.png", drawn(1))
+    dataset = registry.make("datasets", str(root))
+    first, second = (dataset.load(case, None)[0] for case in ("a", "b"))  # type: ignore[arg-type]
+    assert (first.notes, second.notes) == (wording, wording)
+    assert first.array[0, 11, 15].min() > 200
+    assert second.array.min() == 9
+    assert second.array[0, 1:].min() == 255
+
+
+def test_files_that_belong_to_nothing_are_named(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = pair(tmp_path / "photos", drawn(1), folders=". .")
+    assert registry.make("datasets", str(root)).remarks() == ()
+    for name in ("x.png", "y.png"):
+        mask(root / name, drawn(1))
+    assert registry.make("datasets", str(root)).remarks() == wording
+    root = tmp_path / "people"
+    photo(root / "images" / "a.jpg")
+    for name in ("a", "b"):
+        people(root / "annotations", name, segmentations=PEOPLE)
+    assert registry.make("datasets", str(root)).remarks() == wording
+    root = pair(pair(tmp_path / "both", drawn(1)), drawn(1, 2), folders="images labels")
+    dataset = registry.make("datasets", str(root))
+    assert (len(targets(root)), dataset.remarks()) == (2, wording)

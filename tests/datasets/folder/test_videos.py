@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import ndimage
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench.datasets.cases import store
+from intrabench.datasets.convert.photo import VOID_NOTE
 from intrabench.errors import IntraBenchError
 from tests.datasets.folder.made import NO_FILES
 
@@ -41,9 +43,22 @@ def test_a_video_is_a_volume_whose_z_is_time(places: tuple[str, str], tmp_path: 
     assert scene.volume.spacing_mm == (1.0, 1.0, 1.0)
     targets = sorted(scene.targets(), key=lambda target: target.instance)
     assert len(targets) == 2
+    assert dataset.load("cars", NO_FILES)[0].notes == (VOID_NOTE,)
     for target, value in zip(targets, (1, 2), strict=True):
         whole = target.mask.crop((0, 0, 0, *LABELS.shape))
         assert np.array_equal(whole, value == LABELS)
+
+
+def test_soft_masks_of_frames_are_refused_or_cut(tmp_path: Path) -> None:
+    root = videos(tmp_path / "set")
+    soft = [ndimage.gaussian_filter(np.where(labels == 2, 255.0, 0), 1.0) for labels in LABELS]
+    for number, mask in enumerate(soft):
+        Image.fromarray(mask.round().astype(np.uint8)).save(root / f"Annotations/480p/cars/{number:05}.png")
+    with pytest.raises(IntraBenchError, match="lie only on borders"):
+        intrabench.dataset(str(root)).load("cars", NO_FILES)
+    (root / "dataset.toml").write_text("threshold = 0.5\n")
+    (one,) = intrabench.dataset(str(root)).load("cars", NO_FILES)[1]
+    assert np.array_equal(one.mask.to_array(one.shape), np.round(soft) >= 127.5)
 
 
 def test_what_is_missing_is_named(tmp_path: Path, wording: SnapshotAssertion) -> None:
