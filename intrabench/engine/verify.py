@@ -35,6 +35,7 @@ from intrabench.protocols import protocol
 from intrabench.registry import registry
 from intrabench.registry.reach import reaches, refusal, ships
 from intrabench.results.differences import describe, differences, who
+from intrabench.results.labels import by_person
 from intrabench.results.origin import NotOpened, dataset_of
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.results.runs import at_home, read_record
@@ -279,7 +280,7 @@ def _effort(results: Path, row: Mapping[str, Any]) -> Calibration | None:
 
 def _prompter(results: Path, row: Mapping[str, Any]) -> Prompter | str:
     """The prompter of a row; a person's turns are those that were stored."""
-    if not row["prompter"].startswith("human:") or row["status"] == "not_applicable":
+    if not by_person(row["prompter"]) or row["status"] == "not_applicable":
         return str(row["prompter"])
     rounds = turns_by_round(read_turns(results, [row["session"]]).sort("turn").to_dicts())
     person = registry.make("prompters", row["prompter"])

@@ -18,13 +18,14 @@ from intrabench.mask import Mask
 from intrabench.people.annotating.log import read_actions
 from intrabench.people.nearness import nearness
 from intrabench.people.places import depth_mm
-from intrabench.people.playback import ANSWERED, PEOPLE, Playback, StoredSession
+from intrabench.people.playback import Playback, StoredSession
 from intrabench.prompters.errors import Errors, deepest
 from intrabench.prompters.human import Human
 from intrabench.randomness import stream
 from intrabench.results import labels
 from intrabench.results.current import current
 from intrabench.results.selection import EVERYTHING, Selection
+from intrabench.results.statuses import ANSWERED
 from intrabench.specs.specs import parse
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.coverage import unequal
@@ -225,20 +226,20 @@ def matched_rows(folders: Sequence[Path], selection: Selection = EVERYTHING, met
         IntraBenchError: no person did anything, no simulated user did the same, or protocols cannot be combined.
     """
     rows, notes = _together(folders, replace(selection, prompter=()))
-    persons = rows.filter(PEOPLE | _RECORDED)
+    persons = rows.filter(labels.BY_PEOPLE | _RECORDED)
     if persons.is_empty():
         raise IntraBenchError(
             f"{_listed(folders)} has no sessions of people; `intrabench annotate` makes some, and `intrabench run "
             "--prompter recorded:FOLDER` gives them to other models"
         )
     key = ["model", *TARGET]
-    live = rows.filter(PEOPLE)
+    live = rows.filter(labels.BY_PEOPLE)
     recorded = rows.filter(_RECORDED).join(live, on=key, how="anti")
     who = {prompter: _rater(prompter) for prompter in persons["prompter"].unique()}
     persons = pl.concat([live, recorded]).with_columns(
         robot=pl.lit(None, pl.String), rater=pl.col("prompter").replace_strict(who)
     )
-    simulated = rows.filter(~PEOPLE & ~_RECORDED)
+    simulated = rows.filter(~labels.BY_PEOPLE & ~_RECORDED)
     if selection.prompter and len(simulated):
         chosen = Selection(prompter=selection.prompter).of(simulated.with_columns(model="spec"), *folders)
         simulated = simulated.join(chosen, on="session", how="semi", maintain_order="left")
@@ -279,7 +280,11 @@ def _together(folders: Sequence[Path], selection: Selection) -> tuple[pl.DataFra
         notes += left_out
     rows = selection.of(pl.concat(found, how="diagonal_relaxed"), *folders)
     rows = rows.with_columns(spec="model").with_columns(labels.MODEL)
-    persons = rows.filter(PEOPLE, pl.col("status").is_in(ANSWERED)).group_by("session").agg(pl.col("measured").all())
+    persons = (
+        rows.filter(labels.BY_PEOPLE, pl.col("status").is_in(ANSWERED))
+        .group_by("session")
+        .agg(pl.col("measured").all())
+    )
     if persons.height:
         count = int(persons["measured"].sum())
         notes.append(

@@ -16,14 +16,9 @@ from intrabench.mask import Mask
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_turns
+from intrabench.results.statuses import ANSWERED
 from intrabench.target import Target
 from intrabench.turns import Turn, turns_by_round
-
-PEOPLE = pl.col("prompter").str.starts_with("human:")
-"""Rows of sessions in which people prompted."""
-
-ANSWERED = ("ok", "stopped", "empty")
-"""Statuses of rows that have an answer."""
 
 
 @dataclass(frozen=True)

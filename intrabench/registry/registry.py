@@ -198,8 +198,8 @@ def recorded_sessions(folder: str) -> list[dict[str, Any]]:
 
     results = _results("parts")
     columns = ("session", "prompter", "dataset", "case", "target", "target_voxels", "model", "status")
-    rows = results.read_rows(Path(folder), columns, metrics=False).filter(pl.col("prompter").str.starts_with("human:"))
-    answered = rows.filter(pl.col("status").is_in(("ok", "empty", "stopped"))).unique("session").sort("session")
+    rows = results.read_rows(Path(folder), columns, metrics=False).filter(_results("labels").BY_PEOPLE)
+    answered = rows.filter(pl.col("status").is_in(_results("statuses").ANSWERED)).unique("session").sort("session")
     turns = results.read_turns(Path(folder), answered["session"].to_list()).sort("session", "turn")
     return [
         {**row, "rater": specs.parse(row["prompter"])[1].get("rater", ""), "turns": stored}

@@ -9,6 +9,7 @@ import polars as pl
 
 from intrabench.results.model_label import model_label
 from intrabench.results.schema import SCHEMA, metric_columns
+from intrabench.results.statuses import ANSWERED
 
 _PASSING = (
     *("run_id", "written_at", "encode_s", "segment_s", "prompt_s", "batch", "peak_memory_mb", "peak_gpu_mb"),
@@ -21,8 +22,6 @@ _SCORES = ("dice", "iou", "fp_voxels", "fn_voxels", "pred_voxels")
 
 _HISTORY = ("prompts_hash", "adapted", "interactions", "dof", "seconds_human")
 """Columns that depend on the answers of earlier rounds."""
-
-_ANSWERED = ("ok", "empty", "stopped")
 
 _FIXED = [name for name in SCHEMA if name not in (*_PASSING, *_SCORES, "session", "round")]
 """Columns that must be equal in equal runs, besides scores."""
@@ -74,7 +73,7 @@ def who(row: Mapping[str, Any]) -> str:
 def _status() -> pl.Expr:
     """The other status, made equal if only one play was stopped, which depends on its number of rounds."""
     ours, theirs = pl.col("status"), pl.col("status_other")
-    answered = ours.is_in(_ANSWERED) & theirs.is_in(_ANSWERED)
+    answered = ours.is_in(ANSWERED) & theirs.is_in(ANSWERED)
     return pl.when(answered & ((ours == "stopped") | (theirs == "stopped"))).then(ours).otherwise(theirs)
 
 

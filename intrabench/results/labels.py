@@ -33,6 +33,15 @@ PROMPTER = pl.struct("protocol", "prompter").map_elements(
 )
 """The prompter of rows; rows of published tables are called by their names."""
 
+_PERSON = "human:"
+BY_PEOPLE = pl.col("prompter").str.starts_with(_PERSON)
+"""Whether a person prompted, of rows; what people gave to another model (`recorded`) is not of them."""
+
+
+def by_person(prompter: str) -> bool:
+    """`BY_PEOPLE` of one prompter."""
+    return prompter.startswith(_PERSON)
+
 
 def names(rows: pl.DataFrame, column: Column) -> list[str]:
     """What the models or prompters of rows may be called, sorted."""

@@ -17,7 +17,8 @@ from intrabench.files.documents import written_toml
 from intrabench.people.annotating.log import read_actions
 from intrabench.people.calibrating.fits import LEAST, Estimate, Seconds, fit_hand, fit_seconds, hits, overhead
 from intrabench.people.places import SMALLEST
-from intrabench.people.playback import PEOPLE, Playback
+from intrabench.people.playback import Playback
+from intrabench.results.labels import BY_PEOPLE
 from intrabench.results.parts import read_rows
 from intrabench.results.private import without_paths
 from intrabench.results.selection import EVERYTHING, Selection
@@ -65,7 +66,7 @@ def calibrate(root: Path, name: str, selection: Selection = EVERYTHING) -> Calib
     actions = read_actions(root)
     if actions.is_empty():
         raise IntraBenchError(f"{root} has no recordings of people; `intrabench annotate --out {root}` makes some")
-    rows = selection.of(read_rows(root).filter(PEOPLE), root)
+    rows = selection.of(read_rows(root).filter(BY_PEOPLE), root)
     if selection != EVERYTHING:
         actions = actions.join(rows, on="session", how="semi", maintain_order="left")
     if actions.is_empty():

@@ -13,6 +13,7 @@ from intrabench.effort import SECONDS, Effort
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.publishing.board.digests import title
+from intrabench.results.labels import by_person
 from intrabench.results.masks import masks_file, read_masks
 from intrabench.results.parts import read_turns
 from intrabench.results.statuses import FAILED
@@ -64,7 +65,7 @@ def _turns(rows: pl.DataFrame, turns: pl.DataFrame) -> Iterator[str]:
         yield str(error)
         return
     protocol = PROTOCOLS[rows["protocol"][0]]
-    usual = rows["effort"][0] == SECONDS and rows["joint"][0] is None and not rows["prompter"][0].startswith("human:")
+    usual = rows["effort"][0] == SECONDS and rows["joint"][0] is None and not by_person(rows["prompter"][0])
     judged = [number for number in sorted(by_round) if usual and number <= rows["round"][-1]]
     costs = {number: [protocol.cost(turn.actions) for turn in by_round[number]] for number in judged}
     for row in rows.iter_rows(named=True):

@@ -13,6 +13,7 @@ import polars as pl
 
 from intrabench.results.differences import who
 from intrabench.results.files import together
+from intrabench.results.statuses import ANSWERED
 
 _WHO = ("dataset", "case", "target", "model", "weights", "weights_sha256", "prompter", "seed")
 _KEY = ("session", "round")
@@ -78,9 +79,6 @@ def _text(column: pl.Series) -> pl.Expr:
 
 LEAST = 5
 """Sessions that are sampled, if there are so many."""
-
-ANSWERED = ("ok", "stopped", "empty")
-"""Statuses of sessions that ended with an answer."""
 
 
 def sampled_sessions(rows: pl.DataFrame, count: int) -> list[str]:

@@ -20,9 +20,9 @@ from intrabench.files.names import one_line
 from intrabench.metrics.base import Best
 from intrabench.models.weights.registry import RANDOM
 from intrabench.protocols import PROTOCOLS
-from intrabench.publishing.board.digests import ANSWERED
 from intrabench.results.current import MODEL, PROTOCOL
 from intrabench.results.fast_queries import only
+from intrabench.results.statuses import ANSWERED
 from intrabench.results.weights import how
 from intrabench.statistics.aggregate import USUAL, Aggregation, aggregate
 from intrabench.statistics.measures import best, measured

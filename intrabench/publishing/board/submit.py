@@ -23,6 +23,7 @@ from intrabench.publishing.board.files import LEDGER, NAME, PART, Data, Statemen
 from intrabench.publishing.board.lines import refusals, stated_lines
 from intrabench.publishing.board.submission import Submission, read_submission
 from intrabench.results.current import counting
+from intrabench.results.labels import BY_PEOPLE
 from intrabench.results.masks import is_whole, masks_file
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import damaged_parts, read_turns
@@ -108,7 +109,7 @@ def _fill(folder: Path, results: Path, rows: pl.DataFrame, by: Submitter, sample
     for name in ("rows", "turns", "runs", "masks"):
         (folder / name).mkdir()
     sampled = sampled_sessions(rows, sample)
-    people = rows.filter(pl.col("prompter").str.starts_with("human:"))["session"].unique().to_list()
+    people = rows.filter(BY_PEOPLE)["session"].unique().to_list()
     turns = read_turns(results, sorted({*sampled, *people})).with_columns(written_at=pl.lit(0, pl.Int64))
     write_parquet(rows, folder / "rows" / PART)
     write_parquet(turns.sort("session", "turn"), folder / "turns" / PART)
