@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,17 @@ from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
-from intrabench.datasets.convert.dicom_series import FoundSeries, find_series, read_series
+from intrabench.datasets.convert.dicom_series import FoundSeries, Series, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
+from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
 
-_READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
+_READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
+    "SEG": lambda path, series, _: read_seg(path, series),
+    "RTSTRUCT": lambda path, series, rules: read_rtstruct(path, series, rules.contours),
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -29,6 +33,11 @@ class Dicom(Layout):
 
     content: Mapping[str, tuple[FoundSeries, Sequence[FoundSeries]]]
     lost: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """That of the data set; since version 3 contours take all voxels on them."""
+        return "3"
 
     def patient(self, case: str) -> str:
         """The PatientID, of which the name of the case is made, too."""
@@ -53,7 +62,7 @@ class Dicom(Layout):
             contents.append(content)
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
         series = read_series(one_acquisition(image.paths, drawn_on), rules.gaps)
-        segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series)]
+        segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series, rules)]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
         notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
         return LoadedCase(replace(series.volume, notes=(*series.volume.notes, *notes, *copies)), segments)

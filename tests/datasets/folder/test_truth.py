@@ -233,6 +233,19 @@ def test_contours_that_are_odd_are_told(tmp_path: Path, say: Say, wording: Snaps
         assert "the region Twice" not in printed
 
 
+def test_contours_through_centres(tmp_path: Path, say: Say) -> None:
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1")
+    traced = [square(z, 9) + (0.5, 0.5, 0) for z in range(6)]  # from 5 to 14
+    write_rtstruct(tmp_path / "d" / "rt", slices, {"Traced": traced, "Too": traced[:1], "Drawn": [square(2)]})
+    assert taken(tmp_path / "d", "p1") == {"Traced.1": 600, "Too.1": 100, "Drawn.1": 25}
+    check, run = both(say, tmp_path / "d")
+    for printed in (check.out, run.err):
+        assert printed.count("count as inside") == 1
+    (tmp_path / "d" / "dataset.toml").write_text('contours = "exclusive"')
+    assert taken(tmp_path / "d", "p1") == {"Traced.1": 384, "Too.1": 64, "Drawn.1": 25}
+    assert "count as outside" in both(say, tmp_path / "d")[0].out
+
+
 def test_a_copy_of_a_segmentation_does_not_count(study: Study, tmp_path: Path, say: Say) -> None:
     study(tmp_path / "d")
     seg = tmp_path / "d" / "p2" / "seg.dcm"
