@@ -23,6 +23,10 @@ from intrabench.files.headers import nifti, sitk_reader
 from intrabench.mask import Array, frozen
 
 _CANONICAL = ("S", "A", "R")
+SAME = 0.1
+"""Voxels up to this far apart, in voxels, are at the same place."""
+NOTED = 0.01
+"""From this distance on, in voxels, a note says so."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
     References.of(seg).check(path, series.uid, series.frame_of_reference, series.instances)
     planes = [Plane.of_frame(seg, index, path) for index in range(seg.number_of_frames)]
     check_alike(planes, str(path))
+    planes = _on_slices(planes, series, path)
     affine = _affine(seg, planes, grid, path)
     slices = _slices(affine, planes, path)
     numbers = np.array([_number(seg, index, plane.name) for index, plane in enumerate(planes)])
@@ -56,6 +58,23 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
             lost, beside = _outside(inside, start, hidden, series, f"{path}: {name}")
             segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
     return segments
+
+
+def _on_slices(planes: list[Plane], series: Series, path: Path) -> list[Plane]:
+    """The planes where the grid of the series has its slices, if they lie in slices."""
+    grid = series.volume.grid
+    along = np.linalg.inv(grid.affine)[2]
+    places = np.stack([plane.position for plane in planes]) @ along[:3] + along[3]
+    shifts = np.outer(series.slices_at(places) - places, grid.affine[:3, 2])
+    moved = [replace(plane, position=plane.position + by) for plane, by in zip(planes, shifts, strict=True)]
+    if _in_slices(moved, grid):
+        return moved
+    if series.uneven:
+        raise IntraBenchError(
+            f"{path} has frames between the slices of the series {series.uid}, whose steps are uneven; provide the "
+            "series that it was drawn on"
+        )
+    return planes
 
 
 def _unknown(seg: Any, series: Series) -> list[int]:

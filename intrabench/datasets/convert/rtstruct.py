@@ -86,6 +86,7 @@ def _read(
     grid = series.volume.grid
     to_voxels = np.linalg.inv(grid.affine)
     voxels = np.concatenate(drawn) @ to_voxels[:3, :3].T + to_voxels[:3, 3]
+    voxels[:, 2] = series.slices_at(voxels[:, 2])
     sizes = np.array([len(contour) for contour in drawn])
     slices = _slices(voxels[:, 2], sizes, region)
     kept = (slices >= 0) & (slices < grid.shape[2])

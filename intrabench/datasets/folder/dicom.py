@@ -7,16 +7,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
-from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_references import References, drawn_at
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import FoundSeries, Series, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.upright import equal_steps
 from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, reading
 
 _READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
     "SEG": lambda path, series, _: read_seg(path, series),
@@ -54,18 +57,21 @@ class Dicom(Layout):
             raise IntraBenchError(self.lost[case])
         image, drawn = self.content[case]
         files: dict[str, tuple[Path, str]] = {}
-        contents, copies = [], []
+        contents, places, copies = [], [], []
         for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
             content = read_dataset(path)
             first, _ = files.setdefault(str(content.get("SOPInstanceUID")), (path, modality))
             copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
             contents.append(content)
+            with reading(path):
+                places.append(drawn_at(content))
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
-        series = read_series(one_acquisition(image.paths, drawn_on), rules.gaps)
+        series = read_series(one_acquisition(image.paths, drawn_on), rules.gaps, np.concatenate(places))
         segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series, rules)]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
         notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
-        return LoadedCase(replace(series.volume, notes=(*series.volume.notes, *notes, *copies)), segments)
+        volume = replace(series.volume, notes=(*series.volume.notes, *notes, *copies))
+        return LoadedCase(*(equal_steps(volume, segments, series.levels) if series.uneven else (volume, segments)))
 
 
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:

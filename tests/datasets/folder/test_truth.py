@@ -13,10 +13,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
+from intrabench.mask import Floats
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
-from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
+from tests.datasets.convert.dicom_files import CORONAL, SAGITTAL, change, uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import SHAPE, image, labels, pair, save
 from tests.wording import line_with, sentence_with
 
@@ -120,6 +121,85 @@ def test_the_longest_stretch_of_a_series_with_a_gap(study: Study, tmp_path: Path
     assert (check.code, run.code) == (0, 0)
     assert note in check.out
     assert note in run.err
+
+
+def uneven(root: Path, steps: Sequence[float], orientation: Sequence[float] = SAGITTAL) -> tuple[list[Path], Floats]:
+    """A series whose values are ten times its places along the normal in mm, and these places."""
+    places = np.append(0, np.cumsum(steps)).round(3)
+    scan = np.repeat(1000 + 10 * places, 18 * 20).reshape(-1, 18, 20).astype(np.uint16)
+    slices = write_ct(root / "ct", scan, PatientID="p1", orientation=orientation)
+    for path, place in zip(slices, places, strict=True):
+        change(path, ImagePositionPatient=(place * np.cross(orientation[:3], orientation[3:])).tolist())
+    return slices, places
+
+
+def draw(path: Path, kind: str, slices: list[Path], places: Floats, orientation: Sequence[float]) -> None:
+    """Draw 4 x 7 pixels on the slices 3, 4 and 5."""
+    across, down = np.reshape(orientation, (2, 3))
+    if kind == "SEG":
+        drawn = np.zeros((len(slices), 18, 20), dtype=bool)
+        drawn[3:6, 5:9, 5:12] = True
+        write_seg(path, slices, {"Liver": drawn})
+    else:
+        corners = np.array([(4.5, 4.5), (11.5, 4.5), (11.5, 8.5), (4.5, 8.5)]) @ [across, down]
+        write_rtstruct(path, slices, {"Liver": [corners + at * np.cross(across, down) for at in places[3:6]]})
+
+
+@pytest.mark.parametrize("orientation", [SAGITTAL, CORONAL], ids=["sagittal", "coronal"])
+@pytest.mark.parametrize("kind", ["SEG", "RTSTRUCT"])
+def test_uneven_steps_are_resampled_if_the_user_says_so(
+    tmp_path: Path, say: Say, kind: str, orientation: Sequence[float]
+) -> None:
+    """Values stay where they are; a slice has what is drawn on the slice that is nearest."""
+    root = tmp_path / "d"
+    slices, places = uneven(root, [2, 2, 2, 2, 5.4, 2, 2, 2.6, 2, 2.6], orientation)
+    draw(root / "drawn", kind, slices, places, orientation)
+    check, run = both(say, root)
+    assert (check.code, run.code) == (1, 1)
+    assert 'gaps = "longest"' in check.out
+    (root / "dataset.toml").write_text('gaps = "resample"')
+    nearest = np.abs(np.linspace(0, places[-1], 13)[:, None] - places).argmin(axis=1)  # 24.6 mm in steps of about 2
+    count = int(np.isin(nearest, (3, 4, 5)).sum())
+    assert (count, taken(root, "p1")) == (5, {"Liver.1": 28 * 5})
+    stored = store.open_case(registry.make("datasets", str(root)), "p1")
+    assert sorted((*stored.volume.shape, *stored.volume.spacing_mm)) == [1, 1, 2.05, 13, 18, 20]
+    normal = np.cross(orientation[:3], orientation[3:]) * (-1, -1, 1)
+    at = (
+        np.moveaxis(np.indices(stored.volume.shape), 0, -1) @ stored.volume.affine[:3, :3].T
+        + stored.volume.affine[:3, 3]
+    )
+    assert np.abs(stored.volume.array - 10 * (at @ normal)).max() <= 0.51
+    inside = stored.targets()[0].mask.to_array(stored.volume.shape)
+    assert set(np.abs((at[inside] @ normal)[:, None] - places).argmin(axis=1)) == {3, 4, 5}
+    check, run = both(say, root)
+    assert (check.code, run.code) == (0, 0)
+    for printed in (check.out, run.err):
+        assert "from 11 slices to 13" in printed
+
+
+@pytest.mark.parametrize("kind", ["SEG", "RTSTRUCT"])
+def test_steps_that_are_nearly_equal_are_taken_as_equal(tmp_path: Path, kind: str) -> None:
+    """Every slice keeps its values and what was drawn on it."""
+    slices, places = uneven(tmp_path / "d", [2, 2.2, 2, 1.8, 2.2, 1.8, 2, 2])
+    draw(tmp_path / "d" / "drawn", kind, slices, places, SAGITTAL)
+    dataset = registry.make("datasets", str(tmp_path / "d"))
+    index = store.prepare(dataset, "p1")
+    assert {info.id: info.voxels for info in index.targets} == {"Liver.1": 84}
+    stored = store.open_case(dataset, "p1")
+    inside = stored.targets()[0].mask.to_array(stored.volume.shape)
+    assert sorted(set(stored.volume.array[inside] / 10)) == places[3:6].tolist()
+    assert "off equal steps" in index.notes[0]
+
+
+def test_the_longest_stretch_with_labels(tmp_path: Path) -> None:
+    slices, places = uneven(tmp_path / "d", [2] * 7 + [7] + [2] * 3)
+    drawn = np.zeros((12, 18, 20), dtype=bool)
+    drawn[9:11, 5:9, 5:12] = True
+    write_seg(tmp_path / "d" / "seg", slices, {"Liver": drawn})
+    (tmp_path / "d" / "dataset.toml").write_text('gaps = "longest"')
+    assert taken(tmp_path / "d", "p1") == {"Liver.1": 56}
+    volume = store.open_case(registry.make("datasets", str(tmp_path / "d")), "p1").volume
+    assert np.unique(volume.array // 10).tolist() == places[8:].tolist()
 
 
 def test_files_that_are_broken_or_belong_nowhere_are_told_by_runs(
