@@ -19,22 +19,22 @@ from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import check_memory
-from intrabench.mask import Array
-from intrabench.volume import Grid
+from intrabench.grid import SAME, Grid, on_same_grid
+from intrabench.mask import Array, Index
 
-_NEAR = 0.1
-"""A point at most this fraction of a voxel off a grid counts as on the grid."""
+_REMEDY = "resample it to the images, or write resample = true in dataset.toml to resample it by nearest neighbour"
 
 
-def read_seg(path: Path, series: Series) -> list[Segment]:
+def read_seg(path: Path, series: Series, resample: bool = False) -> list[Segment]:
     """The segments of a DICOM SEG as masks on the grid of its series, in the order of the file; they may overlap.
 
     Reads binary and fractional segmentations (threshold: half of the maximum); empty frames may be missing. Frames on a
-    different grid than the images are resampled by nearest neighbour. Names and numbers are SegmentLabel and
-    SegmentNumber; segments without frames are left out. Voxels outside of the images are cut off, which the segment
-    says (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
+    different grid than the images are resampled by nearest neighbour if `resample` allows it. Names and numbers are
+    SegmentLabel and SegmentNumber; segments without frames are left out. Voxels outside of the images are cut off,
+    which the segment says (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
 
     Raises:
+        OtherGrid: the frames do not lie on the grid of the images, and `resample` is false.
         IntraBenchError: the file is not a SEG, truncated, refused by highdicom, without segments, a label map, drawn
             on other images, or its frames do not form a regular grid.
     """
@@ -55,7 +55,10 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
             start[:3, 3] += affine[:3, 2] * slices[frames].min()
             name, number = str(item.SegmentLabel), int(item.SegmentNumber)
             hidden = slices[frames[np.isin(frames, unknown)]] - slices[frames].min()
+            own = _compared(inside.shape, start, hidden, grid)
+            notes = on_same_grid(str(path), own, grid, _REMEDY, resample=resample, part=True) if own else ()
             lost, beside = _outside(inside, start, hidden, series, f"{path}: {name}")
+            beside = "; also: ".join([*([beside] if beside else []), *notes])
             segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
     return segments
 
@@ -85,6 +88,22 @@ def _unknown(seg: Any, series: Series) -> list[int]:
     return [index for index, source in enumerate(sources) if source and source.isdisjoint(series.instances)]
 
 
+def _compared(shape: Index, affine: Vectors, hidden: NDArray[np.intp], grid: Grid) -> Grid | None:
+    """The grid of a segment, as far as it was drawn on images that are there: with `hidden` slices, one of the others.
+
+    One slice alone has no step, and slices on images that are not there make it a fraction of that of the images.
+    """
+    here = np.setdiff1d(np.arange(shape[2]), hidden)
+    if shape[2] > 1 and not len(hidden):
+        return Grid(shape, affine)
+    if not len(here):
+        return None
+    one = affine.copy()
+    one[:3, 3] += affine[:3, 2] * here[0]
+    one[:3, 2] = grid.affine[:3, 2]
+    return Grid((*shape[:2], 1), one)
+
+
 def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: Series, name: str) -> tuple[str, str]:
     """What of a segment lies in slices that the series lacks, and what lies beside the images, in words.
 
@@ -95,7 +114,7 @@ def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: S
     # The third row of the inverse gives the slice of the images in which a hidden frame lies, as a fraction.
     along = np.linalg.inv(grid.affine)[2]
     places = (np.outer(hidden, affine[:3, 2]) + affine[:3, 3]) @ along[:3] + along[3]
-    between = hidden[np.abs(places - np.rint(places)) > _NEAR]  # another acquisition may have an image at one place
+    between = hidden[np.abs(places - np.rint(places)) > SAME]  # another acquisition may have an image at one place
     drawn = np.flatnonzero(inside.any(axis=(0, 1)))
     missing = np.union1d(indices[axes[:, 2], 2], np.intersect1d(between, drawn))
     voxels, cut = int(inside[:, :, missing].sum()), int(np.count_nonzero(~axes[:, 2]))
@@ -188,14 +207,14 @@ def _in_slices(planes: Sequence[Plane], grid: Grid) -> bool:
     corners = np.array([[0, 0], [columns - 1, 0], [0, rows - 1]]) @ planes[0].axes.T
     points = np.stack([plane.position for plane in planes])[:, None] + corners
     slices = points @ to_slice[:3] + to_slice[3]
-    return bool(np.abs(slices - np.rint(slices[:, :1])).max() < _NEAR)
+    return bool(np.abs(slices - np.rint(slices[:, :1])).max() < SAME)
 
 
 def _slices(affine: Vectors, planes: Sequence[Plane], path: Path) -> NDArray[np.intp]:
     """The index of each frame along the third axis."""
     found = (np.stack([plane.position for plane in planes]) - affine[:3, 3]) @ np.linalg.inv(affine[:3, :3]).T
     slices = np.rint(found[:, 2])
-    if max(np.abs(found[:, :2]).max(), np.abs(found[:, 2] - slices).max()) > _NEAR:
+    if max(np.abs(found[:, :2]).max(), np.abs(found[:, 2] - slices).max()) > SAME:
         raise IntraBenchError(f"{path} has frames that are not on a regular grid; resample it to the images")
     return slices.astype(np.intp)
 

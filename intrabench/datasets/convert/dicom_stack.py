@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.datasets.convert.dicom_plane import Plane, Vectors
 from intrabench.errors import IntraBenchError
-from intrabench.volume import NOTED, SAME
+from intrabench.grid import NOTED, SAME
 
 SAME_MM = 1e-3
 """Planes closer than this have the same position."""

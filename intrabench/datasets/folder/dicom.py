@@ -22,7 +22,7 @@ from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, reading
 
 _READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
-    "SEG": lambda path, series, _: read_seg(path, series),
+    "SEG": lambda path, series, rules: read_seg(path, series, rules.resample),
     "RTSTRUCT": lambda path, series, rules: read_rtstruct(path, series, rules.contours),
 }
 

@@ -341,10 +341,47 @@ def test_a_file_whose_two_grids_differ_is_told(tmp_path: Path, say: Say) -> None
         scan = nib.load(root / name / "c1.nii.gz")
         scan.set_qform(np.diag([3.0, 3, 3, 1]), 1)
         nib.save(scan, root / name / "c1.nii.gz")
-    note = "c1: the sform of the file gives voxels of 1 x 1 x 2.5 mm and is used; its qform gives 3 x 3 x 3 mm"
+    note = "c1: the sform of the file is used; its qform differs: spacing 3 x 3 x 3 instead of 1 x 1 x 2.5 mm"
     check, run = both(say, root)
     assert note in check.out
     assert note in run.err
+
+
+@pytest.mark.parametrize("ending", [".nii.gz", ".seg.nrrd"])
+def test_labels_on_nearly_the_grid_of_their_image(tmp_path: Path, say: Say, ending: str) -> None:
+    """In all kinds of files: a hundredth of a voxel is nothing, a tenth is told, more is refused or resampled."""
+    import SimpleITK as sitk
+
+    root = pair(tmp_path / "lab")
+    (root / "labels" / "c1.nii.gz").unlink()
+
+    def shifted(mm: float) -> None:
+        label = sitk.GetImageFromArray(labels().T)
+        label.SetSpacing((1, 1, 2.5))
+        label.SetOrigin((-40 + mm, -12, -9))
+        if ending == ".seg.nrrd":
+            for number, value in enumerate((1, 2, 5)):
+                label.SetMetaData(f"Segment{number}_Name", f"label_{value}")
+                label.SetMetaData(f"Segment{number}_LabelValue", str(value))
+        sitk.WriteImage(label, str(root / "labels" / f"c1{ending}"))
+
+    voxels = {"label_1.1": 144, "label_2.1": 49, "label_5.1": 8}
+    for mm, told in ((0.005, False), (0.05, True)):
+        shifted(mm)
+        assert taken(root, "c1") == voxels
+        for printed in (both(say, root)[0].out, both(say, root)[1].err):
+            assert (f"labels are up to {mm} voxels off" in printed) == told
+    shifted(0.8)
+    differs = "origin 0.8 mm in x" if ending == ".nii.gz" else "origin 0.2 mm in x off the voxels"
+    check, run = both(say, root)
+    assert (check.code, run.code) == (1, 1)
+    for printed in (check.out, run.err):
+        assert f"different grid than its image: {differs}; resample" in printed
+    (root / "dataset.toml").write_text("resample = true")
+    assert taken(root, "c1") == voxels  # moved by a whole voxel
+    check, run = both(say, root)
+    for printed in (check.out, run.err):
+        assert f"({differs}); they are resampled" in printed
 
 
 @pytest.mark.parametrize("length", [1e-9, 1e-5, 1e6])
