@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.atomic import atomically
+from intrabench.files.grid import Grid as Grid
+from intrabench.files.grid import on_same_grid
 from intrabench.files.headers import nifti, sitk_reader
-from intrabench.grid import Grid as Grid
-from intrabench.grid import on_same_grid
 from intrabench.mask import Array, frozen
 
 

@@ -21,7 +21,7 @@ from intrabench.engine.result_batches import SessionBatch, failed, memory, not_a
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.engine.write_buffer import Take, WriteBuffer
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
-from intrabench.grid import OtherGrid
+from intrabench.files.grid import OtherGrid
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint

@@ -1,3 +1,4 @@
 """Files that are written whole or not at all (`atomic`), read only as far as their headers can be true (`headers`),
-locked on any machine (`locks`), removed when left over (`cleanup`); checked JSON and TOML (`documents`).
+on one grid or not (`grid`), locked on any machine (`locks`), removed when left over (`cleanup`); checked JSON and TOML
+(`documents`).
 """

@@ -19,8 +19,8 @@ from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.folder.nnunet import FILE, regions_of
 from intrabench.errors import IntraBenchError, in_words
 from intrabench.files.documents import read_json
+from intrabench.files.grid import Grid, OtherGrid
 from intrabench.files.names import file_name
-from intrabench.grid import Grid, OtherGrid
 from intrabench.mask import Box, Mask, masks_of
 from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
 from intrabench.models.outside.output_files import IMAGES, check_on, image_on, segs_of

@@ -18,8 +18,8 @@ from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.files.grid import SAME, Grid, on_same_grid
 from intrabench.files.headers import check_memory
-from intrabench.grid import SAME, Grid, on_same_grid
 from intrabench.mask import Array, Index
 
 _REMEDY = "resample it to the images, or write resample = true in dataset.toml to resample it by nearest neighbour"

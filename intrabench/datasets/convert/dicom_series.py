@@ -17,7 +17,7 @@ from intrabench.datasets.convert.dicom_plane import Plane, Vectors
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_stack import Gaps, stack
 from intrabench.errors import IntraBenchError, reading
-from intrabench.grid import SAME
+from intrabench.files.grid import SAME
 from intrabench.mask import Array
 from intrabench.volume import Volume, check_intensities
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.datasets.convert.dicom_plane import Plane, Vectors
 from intrabench.errors import IntraBenchError
-from intrabench.grid import NOTED, SAME
+from intrabench.files.grid import NOTED, SAME
 
 SAME_MM = 1e-3
 """Planes closer than this have the same position."""

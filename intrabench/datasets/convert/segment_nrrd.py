@@ -15,8 +15,8 @@ from intrabench.datasets.convert.label_map import Box, boxes_of, whole
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.files.grid import Grid
 from intrabench.files.headers import nifti, sitk_reader
-from intrabench.grid import Grid
 from intrabench.mask import Array
 from intrabench.volume import sitk_affine
 

@@ -18,8 +18,8 @@ from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
-from intrabench.grid import Grid, on_same_grid
 from intrabench.mask import Mask
 from intrabench.volume import Volume, check_intensities, disagreements, read_grid_array, read_image, read_labels_on
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, in_words, legible
+from intrabench.files.grid import Grid, OtherGrid, on_same_grid
 from intrabench.files.headers import Arrays, image_shape
-from intrabench.grid import Grid, OtherGrid, on_same_grid
 from intrabench.mask import Index
 from intrabench.volume import read_grid, read_labels
 

@@ -174,7 +174,7 @@ def test_uneven_steps_are_resampled_if_the_user_says_so(
     check, run = both(say, root)
     assert (check.code, run.code) == (0, 0)
     for printed in (check.out, run.err):
-        assert "from 11 slices to 13" in printed
+        assert "11 slices to 13" in printed
 
 
 @pytest.mark.parametrize("kind", ["SEG", "RTSTRUCT"])
@@ -370,18 +370,18 @@ def test_labels_on_nearly_the_grid_of_their_image(tmp_path: Path, say: Say, endi
         shifted(mm)
         assert taken(root, "c1") == voxels
         for printed in (both(say, root)[0].out, both(say, root)[1].err):
-            assert (f"labels are up to {mm} voxels off" in printed) == told
+            assert (f"{mm} voxels off" in printed) == told
     shifted(0.8)
-    differs = "origin 0.8 mm in x" if ending == ".nii.gz" else "origin 0.2 mm in x off the voxels"
+    differs = f"origin {0.8 if ending == '.nii.gz' else 0.2} mm in x"
     check, run = both(say, root)
     assert (check.code, run.code) == (1, 1)
     for printed in (check.out, run.err):
-        assert f"different grid than its image: {differs}; resample" in printed
+        assert f"its image: {differs}" in printed
     (root / "dataset.toml").write_text("resample = true")
     assert taken(root, "c1") == voxels  # moved by a whole voxel
     check, run = both(say, root)
     for printed in (check.out, run.err):
-        assert f"({differs}); they are resampled" in printed
+        assert f"({differs}" in printed
 
 
 @pytest.mark.parametrize("length", [1e-9, 1e-5, 1e6])

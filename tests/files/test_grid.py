@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import nibabel as nib
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from intrabench.grid import Grid, OtherGrid, on_same_grid
-from intrabench.volume import disagreements, read_labels, read_labels_on
+from intrabench.files.grid import Grid, OtherGrid, on_same_grid
+from intrabench.volume import disagreements, read_labels_on
 
 AFFINE = np.array([[-1.0, 0, 0, 40], [0, -1.0, 0, 12], [0, 0, 2.5, -9], [0, 0, 0, 1]])
 IMAGE = Grid((21, 18, 11), AFFINE)
@@ -32,24 +34,28 @@ def turned(degrees: float) -> np.ndarray:
 
 
 DIFFERENT = {
-    "origin": (IMAGE.shape, moved(0.8, 0, 0), "origin 0.8 mm in x"),
-    "origin in two axes": (IMAGE.shape, moved(0, -0.3, 1.25), "origin 0.3 mm in y and 1.25 mm in z"),
-    "turned": (IMAGE.shape, turned(3), "axes turned 3 degrees"),
-    "spacing": (IMAGE.shape, AFFINE @ np.diag([1, 1, 1.1, 1]), "spacing 1 x 1 x 2.75 instead of 1 x 1 x 2.5 mm"),
-    "shape": ((21, 18, 10), AFFINE, "shape 21 x 18 x 10 instead of 21 x 18 x 11"),
-    "cropped": ((11, 18, 11), moved(-2, 0, 0), "shape 11 x 18 x 11 instead of 21 x 18 x 11, origin 2 mm in x"),
-    "mirrored": (IMAGE.shape, AFFINE @ np.diag([-1, 1, 1, 1]), "axes towards RPS instead of LPS"),
-}  # fmt: skip
+    "origin": (IMAGE.shape, moved(0.8, 0, 0)),
+    "origin in two axes": (IMAGE.shape, moved(0, -0.3, 1.25)),
+    "turned by 3 degrees": (IMAGE.shape, turned(3)),
+    "spacing": (IMAGE.shape, AFFINE @ np.diag([1, 1, 1.1, 1])),
+    "shape": ((21, 18, 10), AFFINE),
+    "cropped": ((11, 18, 11), moved(-2, 0, 0)),
+    "mirrored": (IMAGE.shape, AFFINE @ np.diag([-1, 1, 1, 1])),
+}
 
 
-@pytest.mark.parametrize(("shape", "affine", "words"), DIFFERENT.values(), ids=DIFFERENT)
-def test_what_differs_and_by_how_much(shape: tuple[int, int, int], affine: np.ndarray, words: str) -> None:
+@pytest.mark.parametrize(("shape", "affine"), DIFFERENT.values(), ids=DIFFERENT)
+def test_what_differs_and_by_how_much(
+    shape: tuple[int, int, int], affine: np.ndarray, wording: SnapshotAssertion
+) -> None:
     other = Grid(shape, affine)
     assert not IMAGE.same_as(other)
-    with pytest.raises(OtherGrid, match=f"^a.nii lies on a different grid than its image: {words}; mend it$"):
+    with pytest.raises(OtherGrid) as caught:
         on_same_grid("a.nii", other, IMAGE, "mend it")
+    assert caught == wording
     (note,) = on_same_grid("a.nii", other, IMAGE, "mend it", resample=True)
-    assert f"({words})" in note
+    assert f"({IMAGE.difference(other)})" in note
+    assert IMAGE.difference(other) in str(caught.value)
 
 
 def test_a_tenth_of_a_voxel_at_any_corner() -> None:
@@ -79,10 +85,10 @@ def test_a_part_of_a_grid() -> None:
         assert IMAGE.apart(Grid((3, 4, 5), affine), part=True) < 1e-9
     half = Grid((3, 4, 5), moved(5.5, 0, 0))
     assert IMAGE.apart(half, part=True) == pytest.approx(0.5)
-    assert IMAGE.difference(half, part=True) == "origin 0.5 mm in x off the voxels"
+    assert IMAGE.difference(half, part=True).startswith("origin 0.5 mm")
     coarse = Grid((3, 4, 5), swapped @ np.diag([2, 1, 1, 1]))
     assert IMAGE.apart(coarse, part=True) == np.inf
-    assert IMAGE.difference(coarse, part=True) == "spacing 1 x 1 x 5 instead of 1 x 1 x 2.5 mm"
+    assert re.findall(r"[\d.]+", IMAGE.difference(coarse, part=True)) == ["1", "1", "5", "1", "1", "2.5"]
 
 
 def save(path: Path, sform: np.ndarray, qform: np.ndarray) -> Path:
@@ -94,18 +100,17 @@ def save(path: Path, sform: np.ndarray, qform: np.ndarray) -> Path:
     return path
 
 
-def test_the_other_grid_of_a_file_that_fits(tmp_path: Path) -> None:
+def test_the_other_grid_of_a_file_that_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
     far, elsewhere = moved(30, 0, 0), moved(0, 9, 0)
     good = save(tmp_path / "good.nii", AFFINE, AFFINE)
     two = save(tmp_path / "two.nii", far, AFFINE)
     assert disagreements(good) == ()
-    assert disagreements(two) == ("the sform of the file is used; its qform differs: origin 30 mm in x",)
-    with pytest.raises(OtherGrid, match=r"origin 30 mm in x \(its qform fits, not its sform\); "):
-        read_labels(two, IMAGE)
-    with pytest.raises(OtherGrid, match=r"\(it fits the qform of the image, not the sform\); "):
-        read_labels_on(good, Grid(IMAGE.shape, far), two)
-    with pytest.raises(OtherGrid, match="origin 9 mm in y; "):
-        read_labels_on(good, Grid(IMAGE.shape, elsewhere), save(tmp_path / "third.nii", elsewhere, far))
+    assert disagreements(two) == wording
+    third = save(tmp_path / "third.nii", elsewhere, far)
+    for labels, affine, image in ((two, AFFINE, None), (good, far, two), (good, elsewhere, third)):
+        with pytest.raises(OtherGrid) as caught:
+            read_labels_on(labels, Grid(IMAGE.shape, affine), image)
+        assert caught == wording
 
 
 def test_labels_a_little_off_are_read(tmp_path: Path) -> None:
@@ -113,4 +118,4 @@ def test_labels_a_little_off_are_read(tmp_path: Path) -> None:
     near, nearly = read_labels_on(save(tmp_path / "b.nii", moved(0.05, 0, 0), moved(0.05, 0, 0)), IMAGE)
     assert np.array_equal(exact, near)
     assert (exactly, len(nearly)) == ((), 1)
-    assert "up to 0.05 voxels off" in nearly[0]
+    assert "0.05 voxels off" in nearly[0]
