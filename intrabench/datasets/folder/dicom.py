@@ -57,14 +57,15 @@ class Dicom(Layout):
             raise IntraBenchError(self.lost[case])
         image, drawn = self.content[case]
         files: dict[str, tuple[Path, str]] = {}
-        contents, places, copies = [], [], []
+        contents, places, copies = [], [np.empty((0, 3))], []
         for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
             content = read_dataset(path)
             first, _ = files.setdefault(str(content.get("SOPInstanceUID")), (path, modality))
             copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
             contents.append(content)
-            with reading(path):
-                places.append(drawn_at(content))
+            if rules.gaps == "longest":
+                with reading(path):
+                    places.append(drawn_at(content))
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
         series = read_series(one_acquisition(image.paths, drawn_on), rules.gaps, np.concatenate(places))
         segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series, rules)]
