@@ -8,7 +8,6 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 import pytest
-import SimpleITK as sitk
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.files.geometry import geometry_notes
@@ -79,6 +78,8 @@ def test_nrrd_and_metaimage(tmp_path: Path, name: str, wording: SnapshotAssertio
 
 @pytest.mark.parametrize("name", ["a.nrrd", "a.mha", "a.mhd", "a.nhdr"])
 def test_what_is_stated_is_not_noted(tmp_path: Path, name: str) -> None:
+    import SimpleITK as sitk
+
     sitk.WriteImage(sitk.GetImageFromArray(ARRAY), tmp_path / name)
     assert geometry_notes(tmp_path / name) == ()
     assert geometry_notes(tmp_path / "a.mgz") == ()

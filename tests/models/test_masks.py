@@ -158,7 +158,7 @@ def test_predictions_that_nothing_accounts_for(tmp_path: Path, kind: str, wordin
         store(folder, labels().astype(np.int16) - 1)
     else:
         slopes = np.abs(np.arange(8) - 3.5)[None, None] + np.abs(np.arange(6) - 2.5)[None, :, None]
-        store(folder, np.broadcast_to(250 - 40 * slopes, SHAPE).clip(0).astype(np.uint8))
+        store(folder, np.broadcast_to(250 - 60 * slopes, SHAPE).clip(0).astype(np.uint8))
     with pytest.raises(IntraBenchError) as caught, open_image(Masks(str(folder)), scan()):
         pass
     assert caught == wording

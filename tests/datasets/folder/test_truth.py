@@ -134,7 +134,7 @@ def uneven(root: Path, steps: Sequence[float], orientation: Sequence[float] = SA
     """A series whose values are ten times its places along the normal in mm, and these places."""
     places = np.append(0, np.cumsum(steps)).round(3)
     scan = np.repeat(1000 + 10 * places, 18 * 20).reshape(-1, 18, 20).astype(np.uint16)
-    slices = write_ct(root / "ct", scan, PatientID="p1", orientation=orientation)
+    slices = write_ct(root / "ct", scan, PatientID="p1", SeriesInstanceUID=SERIES["p1"], orientation=orientation)
     for path, place in zip(slices, places, strict=True):
         change(path, ImagePositionPatient=(place * np.cross(orientation[:3], orientation[3:])).tolist())
     return slices, places
@@ -167,8 +167,8 @@ def test_uneven_steps_are_resampled_if_the_user_says_so(
     (root / "dataset.toml").write_text('gaps = "resample"')
     nearest = np.abs(np.linspace(0, places[-1], 13)[:, None] - places).argmin(axis=1)  # 24.6 mm in steps of about 2
     count = int(np.isin(nearest, (3, 4, 5)).sum())
-    assert (count, taken(root, "p1")) == (5, {"Liver.1": 28 * 5})
-    stored = store.open_case(registry.make("datasets", str(root)), "p1")
+    assert (count, taken(root, P1)) == (5, {"Liver.1": 28 * 5})
+    stored = store.open_case(registry.make("datasets", str(root)), P1)
     assert sorted((*stored.volume.shape, *stored.volume.spacing_mm)) == [1, 1, 2.05, 13, 18, 20]
     normal = np.cross(orientation[:3], orientation[3:]) * (-1, -1, 1)
     at = (
@@ -190,9 +190,9 @@ def test_steps_that_are_nearly_equal_are_taken_as_equal(tmp_path: Path, kind: st
     slices, places = uneven(tmp_path / "d", [2, 2.2, 2, 1.8, 2.2, 1.8, 2, 2])
     draw(tmp_path / "d" / "drawn", kind, slices, places, SAGITTAL)
     dataset = registry.make("datasets", str(tmp_path / "d"))
-    index = store.prepare(dataset, "p1")
+    index = store.prepare(dataset, P1)
     assert {info.id: info.voxels for info in index.targets} == {"Liver.1": 84}
-    stored = store.open_case(dataset, "p1")
+    stored = store.open_case(dataset, P1)
     inside = stored.targets()[0].mask.to_array(stored.volume.shape)
     assert sorted(set(stored.volume.array[inside] / 10)) == places[3:6].tolist()
     assert "off equal steps" in index.notes[0]
@@ -204,8 +204,8 @@ def test_the_longest_stretch_with_labels(tmp_path: Path) -> None:
     drawn[9:11, 5:9, 5:12] = True
     write_seg(tmp_path / "d" / "seg", slices, {"Liver": drawn})
     (tmp_path / "d" / "dataset.toml").write_text('gaps = "longest"')
-    assert taken(tmp_path / "d", "p1") == {"Liver.1": 56}
-    volume = store.open_case(registry.make("datasets", str(tmp_path / "d")), "p1").volume
+    assert taken(tmp_path / "d", P1) == {"Liver.1": 56}
+    volume = store.open_case(registry.make("datasets", str(tmp_path / "d")), P1).volume
     assert np.unique(volume.array // 10).tolist() == places[8:].tolist()
 
 
@@ -321,15 +321,15 @@ def test_contours_that_are_odd_are_told(tmp_path: Path, say: Say, wording: Snaps
 
 
 def test_contours_through_centres(tmp_path: Path, say: Say) -> None:
-    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1")
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1", SeriesInstanceUID=SERIES["p1"])
     traced = [square(z, 9) + (0.5, 0.5, 0) for z in range(6)]  # from 5 to 14
     write_rtstruct(tmp_path / "d" / "rt", slices, {"Traced": traced, "Too": traced[:1], "Drawn": [square(2)]})
-    assert taken(tmp_path / "d", "p1") == {"Traced.1": 600, "Too.1": 100, "Drawn.1": 25}
+    assert taken(tmp_path / "d", P1) == {"Traced.1": 600, "Too.1": 100, "Drawn.1": 25}
     check, run = both(say, tmp_path / "d")
     for printed in (check.out, run.err):
         assert printed.count("count as inside") == 1
     (tmp_path / "d" / "dataset.toml").write_text('contours = "exclusive"')
-    assert taken(tmp_path / "d", "p1") == {"Traced.1": 384, "Too.1": 64, "Drawn.1": 25}
+    assert taken(tmp_path / "d", P1) == {"Traced.1": 384, "Too.1": 64, "Drawn.1": 25}
     assert "count as outside" in both(say, tmp_path / "d")[0].out
 
 
