@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from intrabench.errors import IntraBenchError
 from intrabench.files.geometry import geometry_notes
 from intrabench.files.grid import Grid, OtherGrid, on_same_grid
+from intrabench.files.label_values import LabelValues
 from intrabench.volume import read_labels_on
 
 AFFINE = np.array([[-1.0, 0, 0, 40], [0, -1.0, 0, 12], [0, 0, 2.5, -9], [0, 0, 0, 1]])
@@ -120,3 +122,26 @@ def test_labels_a_little_off_are_read(tmp_path: Path) -> None:
     assert np.array_equal(exact, near)
     assert (exactly, len(nearly)) == ((), 1)
     assert "0.05 voxels off" in nearly[0]
+
+
+def test_a_grid_and_values_are_looked_at_together(tmp_path: Path) -> None:
+    """A soft mask, stored in 0 to 1, a little off the grid."""
+    soft = np.random.default_rng(0).random(IMAGE.shape).astype(np.float32)
+    nib.save(nib.Nifti1Image(soft, moved(0.05, 0, 0)), tmp_path / "a.nii")
+    with pytest.raises(IntraBenchError, match="not whole numbers"):
+        read_labels_on(tmp_path / "a.nii", IMAGE)
+    inside, notes = read_labels_on(tmp_path / "a.nii", IMAGE, to_labels=LabelValues(0.5).labels)
+    assert np.array_equal(IMAGE.from_canonical(inside), soft >= 0.5)
+    assert len(notes) == 1
+
+
+@pytest.mark.parametrize(("axes", "whole"), [(((1, 0, 0), (0, 1, 0)), True), (((1, 0, 0), (1, 1e-7, 0)), False)])
+@pytest.mark.parametrize("mm", [2e-4, 1.0, 5e3])
+def test_voxels_have_a_volume_at_any_size(axes: tuple[tuple[float, ...], ...], whole: bool, mm: float) -> None:
+    affine = np.eye(4)
+    affine[:3, :3] = mm * np.transpose([*axes, (0, 0, 1)])
+    if whole:
+        assert Grid((2, 3, 4), affine).steps == pytest.approx([mm] * 3)
+    else:
+        with pytest.raises(IntraBenchError, match="singular"):
+            Grid((2, 3, 4), affine)
