@@ -56,7 +56,7 @@ def test_nifti(tmp_path: Path, kind: str, ending: str, wording: SnapshotAssertio
 
 
 def test_a_qform_of_few_digits_is_not_noted(tmp_path: Path) -> None:
-    """Near half a turn, numbers of 4 bytes turn a large scan by a third of a voxel."""
+    """Near half a turn, numbers of 4 bytes move the far end of a large scan by a fifth of a voxel."""
     angle = np.pi - 1e-4
     affine = np.diag([0.7, 0.7, 1, 1])
     affine[:2, :2] = 0.7 * np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
