@@ -31,8 +31,8 @@ ROUNDS = 15
 Inside = NDArray[np.bool_]
 
 
-def theirs(polygons: Any, slices: Any, shape: tuple[int, int, int]) -> Inside:
-    """As `filled`, by scikit-image."""
+def theirs(polygons: Any, slices: Any, shape: tuple[int, int, int], _: Any) -> Inside:
+    """As `filled`, by scikit-image, which counts voxels on contours as inside."""
     polygon: Any = import_module("skimage.draw").polygon
     inside = np.zeros(shape[::-1], dtype=bool).T  # the pixels of a slice lie together
     for vertices, place in zip(polygons, slices, strict=True):

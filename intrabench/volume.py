@@ -7,94 +7,26 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, floor, log10
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.atomic import atomically
-from intrabench.files.geometry import geometry_notes
+from intrabench.files.geometry import fitting, geometry_notes
+from intrabench.files.grid import Grid as Grid
+from intrabench.files.grid import on_same_grid
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.files.label_values import whole_numbers
 from intrabench.mask import Array, frozen
 
-_CANONICAL = ("S", "A", "R")
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """The voxel grid of a file: spatial shape in file order and affine (voxel index to RAS millimetres)."""
-
-    shape: tuple[int, int, int]
-    affine: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        if len(self.shape) != 3:
-            raise IntraBenchError(f"expected three spatial axes, but the shape is {self.shape}")
-        if self.affine.shape != (4, 4) or not np.isfinite(self.affine).all():
-            raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
-        spacing = np.linalg.norm(self.affine[:3, :3], axis=0)
-        if abs(np.linalg.det(self.affine[:3, :3])) <= 1e-6 * spacing.prod():
-            raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
-        if not 0.5e-4 < spacing.min() <= spacing.max() < 1e6:
-            spacing_text = " x ".join(f"{length:g}" for length in spacing)
-            raise IntraBenchError(
-                f"voxels of {spacing_text} mm cannot be; repair the header of the image, which is in millimetres"
-            )
-        object.__setattr__(self, "affine", frozen(self.affine))
-
-    def same_as(self, other: Grid) -> bool:
-        """Whether both grids have the same shape and, to a thousandth of a millimetre, the same affine."""
-        return self.shape == other.shape and bool(np.allclose(self.affine, other.affine, atol=1e-3))
-
-    @cached_property
-    def skew_degrees(self) -> float:
-        """By how much the angle of two axes differs from a right one, at most."""
-        axes = self.affine[:3, :3] / np.linalg.norm(self.affine[:3, :3], axis=0)
-        return float(np.degrees(np.arcsin(min(1.0, np.abs(axes.T @ axes - np.eye(3)).max()))))
-
-    @cached_property
-    def _to_canonical(self) -> Array:
-        from nibabel.orientations import axcodes2ornt, io_orientation, ornt_transform
-
-        return ornt_transform(io_orientation(self.affine), axcodes2ornt(_CANONICAL))
-
-    @property
-    def canonical_shape(self) -> tuple[int, int, int]:
-        """Shape ``(z, y, x)`` of the canonical array."""
-        z, y, x = (self.shape[axis] for axis in np.argsort(self._to_canonical[:, 0]))
-        return z, y, x
-
-    def to_canonical(self, array: Array) -> Array:
-        """Reorder an array ``shape (+ channel)`` to canonical ``(z, y, x) (+ channel)``, C-contiguous."""
-        from nibabel.orientations import apply_orientation
-
-        return np.ascontiguousarray(apply_orientation(array, self._to_canonical))
-
-    def from_canonical(self, array: Array) -> Array:
-        """The exact inverse of `to_canonical`."""
-        from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
-
-        back = ornt_transform(axcodes2ornt(_CANONICAL), io_orientation(self.affine))
-        return np.ascontiguousarray(apply_orientation(array, back))
-
-    @cached_property
-    def from_canonical_index(self) -> NDArray[np.int64]:
-        """(4, 4) The matrix that takes a canonical index ``(z, y, x, 1)`` to that of the file."""
-        return frozen(np.rint(np.linalg.inv(self.affine) @ self.canonical_affine).astype(np.int64))
-
-    @cached_property
-    def canonical_affine(self) -> NDArray[np.float64]:
-        """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
-        from nibabel.orientations import inv_ornt_aff
-
-        return frozen(np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64))
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,12 +124,25 @@ def read_grid_array(path: Path) -> tuple[Array, NDArray[np.float64]]:
     return array, affine
 
 
+def read_grid(path: Path) -> Grid:
+    """The grid of a 3D image file from its header, read as `read_grid_array` does.
+
+    Raises:
+        IntraBenchError: the header cannot be read, or is not that of one 3D image.
+    """
+    with reading(path, "not an image"):
+        if _is_nibabel(path):
+            image: Any = nifti(path)
+            return Grid(_spatial((*image.shape, 1, 1)[:3]), np.asarray(image.affine, dtype=np.float64))
+        reader = sitk_reader(path)
+        return Grid(_spatial(reader.GetSize()), sitk_affine(reader))
+
+
 def read_image(path: Path) -> Volume:
     """Read a scan as a canonical `Volume`; refuses constant images and voxels that are not finite."""
     array, affine = read_grid_array(path)
     check_intensities(array, str(path))
-    volume: Volume = _with_name(path, array, affine)
-    return replace(volume, notes=geometry_notes(path))
+    return replace(_named(path, Volume.from_file_order, array, affine), notes=geometry_notes(path))
 
 
 def check_intensities(array: Array, name: str) -> None:
@@ -215,19 +160,28 @@ def read_labels(path: Path, grid: Grid) -> Array:
     """Read a label map on `grid` as canonical integers ``(z, y, x)``; values may have gaps, floats must be whole.
 
     Raises:
-        IntraBenchError: the grid differs from the image's, or values are not whole numbers.
+        OtherGrid: the grid differs from the image's by more than a tenth of a voxel.
+        IntraBenchError: values are not whole numbers.
     """
-    return whole_numbers(read_on(path, grid), str(path))
+    return read_labels_on(path, grid)[0]
 
 
-def read_on(path: Path, grid: Grid) -> Array:
-    """Read a file on `grid` as a canonical array ``(z, y, x)`` of whatever values it has.
+def read_labels_on(
+    path: Path,
+    grid: Grid,
+    image: Path | None = None,
+    remedy: str = "resample it to the image by nearest neighbour",
+    to_labels: Callable[[Array, str], Array] = whole_numbers,
+) -> tuple[Array, tuple[str, ...]]:
+    """As `read_labels`, and a note if the grids are a little apart.
 
-    Raises:
-        IntraBenchError: the grid differs from the image's.
+    image: the file of the scan, of which another grid may fit. remedy: what to do if the grids differ. to_labels: makes
+    labels of the values in the file, whose name it takes for messages (`LabelValues.labels`).
     """
-    array: Array = _with_name(path, *read_grid_array(path), check=grid)
-    return array
+    array, affine = read_grid_array(path)
+    own = _named(path, Grid, _spatial(array.shape), affine)
+    notes = on_same_grid(str(path), own, grid, remedy, hint=lambda: fitting(path, own, image, grid))
+    return to_labels(grid.to_canonical(array), str(path)), notes
 
 
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:
@@ -244,19 +198,12 @@ def write_nifti(path: Path, array: Array, grid: Grid) -> None:
             image.to_stream(file)
 
 
-def _with_name(path: Path, array: Array, affine: Array, check: Grid | None = None) -> Any:
+def _named(path: Path, make: Callable[..., T], *what: Any) -> T:
+    """What is made of a file's content; errors name the file."""
     try:
-        if check is None:
-            return Volume.from_file_order(array, affine)
-        grid = Grid(_spatial(array.shape), affine)
+        return make(*what)
     except IntraBenchError as error:
         raise IntraBenchError(f"{path}: {error}") from error
-    if not grid.same_as(check):
-        raise IntraBenchError(
-            f"{path} lies on a different grid (shape {grid.shape}) than its image (shape {check.shape}); "
-            "resample the labels to the image by nearest neighbour"
-        )
-    return grid.to_canonical(array)
 
 
 def _is_nibabel(path: Path) -> bool:
@@ -283,11 +230,16 @@ def _read_sitk(path: Path) -> tuple[Array, NDArray[np.float64]]:
     array = sitk.GetArrayFromImage(image)
     if image.GetDimension() != 3 or image.GetNumberOfComponentsPerPixel() != 1:
         raise IntraBenchError(f"{path} has the shape {array.shape}, not that of one 3D image; split it into 3D files")
+    return array.transpose(2, 1, 0), sitk_affine(image)
+
+
+def sitk_affine(image: Any) -> NDArray[np.float64]:
+    """The affine to RAS millimetres of a 3D `SimpleITK.Image`, or of a reader that has read its header."""
     affine = np.eye(4)
-    affine[:3, :3] = np.array(image.GetDirection()).reshape(3, 3) * np.array(image.GetSpacing())
+    affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
     affine[:3, 3] = image.GetOrigin()
     affine[:2] *= -1  # ITK points to Left and Posterior, NIfTI to Right and Anterior
-    return array.transpose(2, 1, 0), affine
+    return affine
 
 
 _CT = re.compile(r"(?<!\bno )(?<!\bnon )(?<!\bnot )\b(ct|cta|cbct|cect|ncct|ldct|hrct|computed tomography)\b")

@@ -27,7 +27,7 @@ class NsclcGtv(Dataset):
     """The tumour in each of four real chest CTs, cropped, from DICOM (26 MB, from the pycerr package)."""
 
     name = "nsclc_gtv"
-    version = "1"
+    version = "2"  # since then contours take voxels on them
     card = DatasetCard(
         title="Radiomics digital phantom: CTs of four patients with non-small cell lung cancer, slices of 3 mm",
         modality="CT",

@@ -22,7 +22,7 @@ class RiderLung(IdcSet):
     """Lung tumours in 59 CTs of 31 patients (8 GB, from the Imaging Data Commons)."""
 
     name = "rider_lung"
-    version = "1"
+    version = "2"  # since then contours take voxels on them
     card = DatasetCard(
         title="RIDER Lung CT with RIDER-LungCT-Seg: 31 patients, scanned twice within fifteen minutes",
         modality="CT",

@@ -21,6 +21,7 @@ from intrabench.engine.result_batches import SessionBatch, failed, memory, not_a
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.engine.write_buffer import Take, WriteBuffer
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
+from intrabench.files.grid import OtherGrid
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
@@ -110,7 +111,8 @@ class Player:
             except NotApplicable as reason:
                 self._take(not_applicable(every, in_words(reason)))
             except Exception as error:  # out of memory, a failing network: rows with a status, then the next image
-                self._fail(task, every, failure_of(error, started), of_data=buffer is None)
+                of_data = buffer is None or isinstance(error, OtherGrid)
+                self._fail(task, every, failure_of(error, started), of_data)
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
                 coming = batches_of(specs, suspects, self._fullness(task), last)
@@ -162,7 +164,7 @@ class Player:
         return self._stored[2]
 
     def _fail(self, task: ImageTask, specs: Sequence[SessionSpec], failure: Failure, of_data: bool = False) -> None:
-        """Rows for specs whose image could not be opened; of_data: not even read."""
+        """Rows for specs whose image could not be opened; of_data: not even read, or stored answers lie elsewhere."""
         self.say(f"{task.title}: {failure.message}")
         self._take(failed(specs, failure, of_data))
 

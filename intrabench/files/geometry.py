@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intrabench.errors import reading
+from intrabench.errors import IntraBenchError, reading
+from intrabench.files.grid import Grid
 from intrabench.files.headers import fields_of, nifti
 
 _SPACINGS = ("space directions", "spacings", "elementspacing", "elementsize")
 _ORIENTATIONS = ("space", "transformmatrix", "rotation", "orientation")
 """Fields of NRRD and MetaImage."""
-_SHIFT = 0.1
-"""In voxels: what two grids may differ by."""
 
 
 def geometry_notes(path: Path) -> tuple[str, ...]:
@@ -26,11 +25,15 @@ def geometry_notes(path: Path) -> tuple[str, ...]:
         IntraBenchError: the header cannot be read.
     """
     with reading(path):
-        if path.name.lower().endswith((".nii", ".nii.gz", ".img", ".hdr")):
+        if _is_nifti(path):
             return tuple(_of_nifti(nifti(path)))
         if path.name.lower().endswith((".nrrd", ".nhdr", ".mha", ".mhd")):
             return tuple(_of_fields(path))
     return ()
+
+
+def _is_nifti(path: Path) -> bool:
+    return path.name.lower().endswith((".nii", ".nii.gz", ".img", ".hdr"))
 
 
 def _of_nifti(image: Any) -> list[str]:
@@ -49,25 +52,44 @@ def _of_nifti(image: Any) -> list[str]:
     if not header["qform_code"] and not header["sform_code"]:
         return [*notes, unstated]
     if header["qform_code"] and header["sform_code"]:
-        try:
-            qform = image.get_qform()
-        except ValueError:  # its three numbers are of no rotation
-            return [*notes, "the sform of the file is used; its qform is damaged"]
-        notes += _compared(image.get_sform(), qform, image.shape[:3])
+        sform, qform = _forms(image)
+        if not qform:
+            notes.append("the sform of the file is used; its qform is damaged")
+        # a qform near half a turn is off by parts of a voxel, for lack of digits
+        elif sform and (sform.apart(qform) > 1 or not np.allclose(sform.steps, qform.steps, rtol=0.01)):
+            notes.append(f"the sform of the file is used; its qform differs: {sform.difference(qform)}")
     return notes
 
 
-def _compared(sform: NDArray[Any], qform: NDArray[Any], shape: tuple[int, ...]) -> list[str]:
-    """How the two grids that a NIfTI file may have differ: in their spacing, or else in where their corners lie."""
-    lengths = [np.linalg.norm(form[:3, :3], axis=0) for form in (sform, qform)]
-    if not np.allclose(lengths[0], lengths[1], rtol=0.01):
-        shown = (" x ".join(f"{length:.3g}" for length in spacing) for spacing in lengths)
-        return ["the sform of the file gives voxels of {} mm and is used; its qform gives {} mm".format(*shown)]
-    corners = np.stack(np.meshgrid(*((0, extent - 1) for extent in shape), [1]), axis=-1).reshape(-1, 4)
-    apart = float(np.linalg.norm(corners @ (sform - qform).T, axis=1).max())
-    if apart <= _SHIFT * lengths[0].min():
-        return []
-    return [f"the sform of the file is used; by its qform, voxels lie up to {apart:.3g} mm elsewhere"]
+def fitting(path: Path, labels: Grid, image: Path | None, grid: Grid) -> str:
+    """In words, which of the two grids of a NIfTI file would fit, if it is not that in use.
+
+    labels: the grid in use of the file at `path`; grid: that of the scan in the file `image`, if there is one.
+    """
+    if (qform := _qform(path)) and grid.same_as(qform):
+        return " (its qform fits, not its sform)"
+    if image and (qform := _qform(image)) and qform.same_as(labels):
+        return " (it fits the qform of the image, not the sform)"
+    return ""
+
+
+def _forms(image: Any) -> tuple[Grid | None, Grid | None]:
+    """The grids of the sform and the qform of a NIfTI file, None where it has none that can be."""
+    found: dict[str, Grid] = {}
+    for form in ("sform", "qform"):
+        with suppress(IntraBenchError, ValueError):  # ValueError: the three numbers of a qform are of no rotation
+            if image.header[f"{form}_code"]:
+                found[form] = Grid((*image.shape, 1, 1)[:3], np.asarray(getattr(image, f"get_{form}")()))
+    return found.get("sform"), found.get("qform")
+
+
+def _qform(path: Path) -> Grid | None:
+    """The grid of the qform of a NIfTI file that has a sform, too, so that this one is not in use."""
+    from nibabel.nifti1 import Nifti1Pair
+
+    image = nifti(path) if _is_nifti(path) else None
+    sform, qform = _forms(image) if isinstance(image, Nifti1Pair) else (None, None)
+    return qform if sform else None
 
 
 def _of_fields(path: Path) -> list[str]:

@@ -19,14 +19,15 @@ from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.folder.nnunet import FILE, regions_of
 from intrabench.errors import IntraBenchError, in_words
 from intrabench.files.documents import read_json
+from intrabench.files.grid import Grid, OtherGrid
 from intrabench.files.label_values import check_hard, from_zero
 from intrabench.files.names import file_name
 from intrabench.mask import Box, Mask, masks_of
 from intrabench.models.base import Answer, Model, Predictor, Request, SequentialPredictor
-from intrabench.models.outside.output_files import IMAGES, image_on, segs_of
+from intrabench.models.outside.output_files import IMAGES, check_on, image_on, segs_of
 from intrabench.prompts import PromptKind, Prompts
 from intrabench.specs.specs import Reach, switch
-from intrabench.volume import Grid, Volume
+from intrabench.volume import Volume
 
 Values = Mapping[str, tuple[int, ...]]
 ENDS = 1 << 16
@@ -147,6 +148,13 @@ class _Files(_Stored):
     def __init__(self, model: Masks, files: Mapping[str, Path], volume: Volume) -> None:
         super().__init__(model, None)
         self._files, self._grid = files, volume.grid
+        for path in files.values():  # before the first session, as nothing of the case counts if one lies elsewhere
+            try:
+                check_on(path, volume.grid)
+            except OtherGrid:
+                raise
+            except Exception:  # damaged files are told by the sessions that need them
+                continue
 
     def _first(self, request: Request) -> Mask:
         parts = self.parts(request.label)
@@ -265,7 +273,8 @@ def _map_in(path: Path, grid: Grid) -> Any:
     """The label map of a file, canonical.
 
     Raises:
-        IntraBenchError: it cannot be read, or does not fit the scan.
+        OtherGrid: it does not lie on the grid of the scan.
+        IntraBenchError: it cannot be read.
     """
     try:
         if path.suffix == ".npz":

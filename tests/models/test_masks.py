@@ -158,7 +158,7 @@ def test_predictions_that_nothing_accounts_for(tmp_path: Path, kind: str, wordin
         store(folder, labels().astype(np.int16) - 1)
     else:
         slopes = np.abs(np.arange(8) - 3.5)[None, None] + np.abs(np.arange(6) - 2.5)[None, :, None]
-        store(folder, np.broadcast_to(250 - 40 * slopes, SHAPE).clip(0).astype(np.uint8))
+        store(folder, np.broadcast_to(250 - 60 * slopes, SHAPE).clip(0).astype(np.uint8))
     with pytest.raises(IntraBenchError) as caught, open_image(Masks(str(folder)), scan()):
         pass
     assert caught == wording
@@ -172,6 +172,31 @@ def test_a_file_of_a_target_has_one_mask(tmp_path: Path, wording: SnapshotAssert
     assert failed.message == wording
     store(tmp_path / "anna", 255 * (labels() == 1).astype(np.uint8), "lesion.1.nii.gz")
     np.testing.assert_array_equal(answer(Masks(str(tmp_path), instances="files"), Prompts(), "lesion"), labels() == 1)
+
+
+def test_a_grid_that_is_a_little_off_fits(tmp_path: Path) -> None:
+    grid = Grid(scan().grid.shape, AFFINE + 0.05 * np.eye(4, k=3))
+    store(tmp_path / "p", labels(), grid=grid)
+    np.testing.assert_array_equal(answer(Masks(str(tmp_path / "p")), Prompts(), "label_2"), labels() == 2)
+
+
+@pytest.mark.parametrize("instances", ["one", "files"])
+def test_predictions_on_another_grid_are_no_dice_of_0(tmp_path: Path, say: Callable[..., Said], instances: str) -> None:
+    folder = predictions(tmp_path)
+    case = folder / "case-1.nii.gz"
+    image = nib.load(case)  # type: ignore[attr-defined]
+    image.affine[:3, 3] += (0.8, 0, 0)
+    nib.save(nib.Nifti1Image(np.asarray(image.dataobj), image.affine), case)  # type: ignore[attr-defined]
+    if instances == "files":
+        (folder / "case-1").mkdir()
+        case.rename(folder / "case-1" / "blob.1.nii.gz")
+    phantom = "phantom:shape=48x96x96,instances=2,orientation=LPS"
+    words = ("--prompter", "center_slice", "--dataset", phantom, "--out", str(tmp_path / "out"))
+    said = say("run", "--model", f"masks:folder={folder},instances={instances}", *words)
+    assert said.code == 1
+    rows = pl.read_parquet(tmp_path / "out" / "rows" / "*.parquet")
+    assert rows.select("status", "dice").rows() == [("no_data", None)] * 2
+    assert "0.8 mm in x" in rows["error"][0]
 
 
 def test_a_label_that_nobody_knows(tmp_path: Path, wording: SnapshotAssertion) -> None:

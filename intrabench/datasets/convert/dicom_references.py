@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from intrabench.errors import IntraBenchError
 
 KEYWORDS = (
@@ -24,10 +27,12 @@ _INSTANCES = (
     f"{_RT_SERIES}.ContourImageSequence.ReferencedSOPInstanceUID",
     "SourceImageSequence.ReferencedSOPInstanceUID",
 )
+_CONTOURS = "ROIContourSequence.ContourSequence"
 _DRAWN_ON = (
     "PerFrameFunctionalGroupsSequence.DerivationImageSequence.SourceImageSequence.ReferencedSOPInstanceUID",
-    "ROIContourSequence.ContourSequence.ContourImageSequence.ReferencedSOPInstanceUID",
+    f"{_CONTOURS}.ContourImageSequence.ReferencedSOPInstanceUID",
 )
+_POSITIONS = "PerFrameFunctionalGroupsSequence.PlanePositionSequence"
 _FRAMES = ("FrameOfReferenceUID", "ReferencedFrameOfReferenceSequence.FrameOfReferenceUID")
 
 
@@ -69,13 +74,27 @@ class References:
             )
 
 
+def drawn_at(dataset: Any) -> NDArray[np.float64]:
+    """A point ``(n, 3)`` of each frame of a SEG, or of each contour of an RTSTRUCT, in RAS mm."""
+    found = [list(one.ImagePositionPatient) for one in _items(dataset, _POSITIONS) if one.get("ImagePositionPatient")]
+    for contour in _items(dataset, _CONTOURS):
+        stored = contour.get_item("ContourData")  # as bytes, because pydicom would make an object of every number
+        found += [stored.value.split(b"\\", 3)[:3]] if stored is not None and stored.value else []
+    return np.array(found, dtype=np.float64).reshape(-1, 3) * (-1, -1, 1)  # DICOM points to Left and Posterior
+
+
 def _values(dataset: Any, chains: tuple[str, ...]) -> frozenset[str]:
     """All values at the ends of chains of sequences; anonymised files may lack parts of a chain."""
     found = set()
     for chain in chains:
-        *sequences, keyword = chain.split(".")
-        items = [dataset]
-        for name in sequences:
-            items = [inner for item in items for inner in item.get(name) or ()]
-        found |= {str(item.get(keyword)) for item in items if item.get(keyword)}
+        sequences, _, keyword = chain.rpartition(".")
+        found |= {str(item.get(keyword)) for item in _items(dataset, sequences) if item.get(keyword)}
     return frozenset(found)
+
+
+def _items(dataset: Any, sequences: str) -> list[Any]:
+    """All items of a chain of sequences."""
+    items = [dataset]
+    for name in sequences.split(".") if sequences else ():
+        items = [inner for item in items for inner in item.get(name) or ()]
+    return items

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +18,23 @@ from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.files.grid import SAME, Grid, on_same_grid
 from intrabench.files.headers import check_memory
-from intrabench.mask import Array
-from intrabench.volume import Grid
+from intrabench.mask import Array, Index
 
-_NEAR = 0.1
-"""A point at most this fraction of a voxel off a grid counts as on the grid."""
+_REMEDY = "resample it to the images, or write resample = true in dataset.toml to resample it by nearest neighbour"
 
 
-def read_seg(path: Path, series: Series) -> list[Segment]:
+def read_seg(path: Path, series: Series, resample: bool = False) -> list[Segment]:
     """The segments of a DICOM SEG as masks on the grid of its series, in the order of the file; they may overlap.
 
     Reads binary and fractional segmentations (threshold: half of the maximum); empty frames may be missing. Frames on a
-    different grid than the images are resampled by nearest neighbour. Names and numbers are SegmentLabel and
-    SegmentNumber; segments without frames are left out. Voxels outside of the images are cut off, which the segment
-    says (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
+    different grid than the images are resampled by nearest neighbour if `resample` allows it. Names and numbers are
+    SegmentLabel and SegmentNumber; segments without frames are left out. Voxels outside of the images are cut off,
+    which the segment says (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
 
     Raises:
+        OtherGrid: the frames do not lie on the grid of the images, and `resample` is false.
         IntraBenchError: the file is not a SEG, truncated, refused by highdicom, without segments, a label map, drawn
             on other images, or its frames do not form a regular grid.
     """
@@ -41,6 +42,7 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
     References.of(seg).check(path, series.uid, series.frame_of_reference, series.instances)
     planes = [Plane.of_frame(seg, index, path) for index in range(seg.number_of_frames)]
     check_alike(planes, str(path))
+    planes = _on_slices(planes, series, path)
     affine = _affine(seg, planes, grid, path)
     slices = _slices(affine, planes, path)
     numbers = np.array([_number(seg, index, plane.name) for index, plane in enumerate(planes)])
@@ -53,10 +55,30 @@ def read_seg(path: Path, series: Series) -> list[Segment]:
             start[:3, 3] += affine[:3, 2] * slices[frames].min()
             name, number = str(item.SegmentLabel), int(item.SegmentNumber)
             hidden = slices[frames[np.isin(frames, unknown)]] - slices[frames].min()
+            own = _compared(inside.shape, start, hidden, grid)
+            notes = on_same_grid(str(path), own, grid, _REMEDY, resample=resample, part=True) if own else ()
             lost, beside = _outside(inside, start, hidden, series, f"{path}: {name}")
-            beside = "; also: ".join(filter(None, (beside, f"{path}: {name} {cut}" if cut else "")))
+            fractions = f"{path}: {name} {cut}" if cut else ""
+            beside = "; also: ".join(filter(None, (beside, fractions, *notes)))
             segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
     return segments
+
+
+def _on_slices(planes: list[Plane], series: Series, path: Path) -> list[Plane]:
+    """The planes where the grid of the series has its slices, if they lie in slices."""
+    grid = series.volume.grid
+    along = np.linalg.inv(grid.affine)[2]
+    places = np.stack([plane.position for plane in planes]) @ along[:3] + along[3]
+    shifts = np.outer(series.slices_at(places) - places, grid.affine[:3, 2])
+    moved = [replace(plane, position=plane.position + by) for plane, by in zip(planes, shifts, strict=True)]
+    if _in_slices(moved, grid):
+        return moved
+    if series.uneven:
+        raise IntraBenchError(
+            f"{path} has frames between the slices of the series {series.uid}, whose steps are uneven; provide the "
+            "series that it was drawn on"
+        )
+    return planes
 
 
 def _unknown(seg: Any, series: Series) -> list[int]:
@@ -65,6 +87,22 @@ def _unknown(seg: Any, series: Series) -> list[int]:
         return []
     sources = [References.of_frame(frame) for frame in seg.PerFrameFunctionalGroupsSequence]
     return [index for index, source in enumerate(sources) if source and source.isdisjoint(series.instances)]
+
+
+def _compared(shape: Index, affine: Vectors, hidden: NDArray[np.intp], grid: Grid) -> Grid | None:
+    """The grid of a segment, as far as it was drawn on images that are there: with `hidden` slices, one of the others.
+
+    One slice alone has no step, and slices on images that are not there make it a fraction of that of the images.
+    """
+    here = np.setdiff1d(np.arange(shape[2]), hidden)
+    if shape[2] > 1 and not len(hidden):
+        return Grid(shape, affine)
+    if not len(here):
+        return None
+    one = affine.copy()
+    one[:3, 3] += affine[:3, 2] * here[0]
+    one[:3, 2] = grid.affine[:3, 2]
+    return Grid((*shape[:2], 1), one)
 
 
 def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: Series, name: str) -> tuple[str, str]:
@@ -77,7 +115,7 @@ def _outside(inside: Array, affine: Vectors, hidden: NDArray[np.intp], series: S
     # The third row of the inverse gives the slice of the images in which a hidden frame lies, as a fraction.
     along = np.linalg.inv(grid.affine)[2]
     places = (np.outer(hidden, affine[:3, 2]) + affine[:3, 3]) @ along[:3] + along[3]
-    between = hidden[np.abs(places - np.rint(places)) > _NEAR]  # another acquisition may have an image at one place
+    between = hidden[np.abs(places - np.rint(places)) > SAME]  # another acquisition may have an image at one place
     drawn = np.flatnonzero(inside.any(axis=(0, 1)))
     missing = np.union1d(indices[axes[:, 2], 2], np.intersect1d(between, drawn))
     voxels, cut = int(inside[:, :, missing].sum()), int(np.count_nonzero(~axes[:, 2]))
@@ -170,14 +208,14 @@ def _in_slices(planes: Sequence[Plane], grid: Grid) -> bool:
     corners = np.array([[0, 0], [columns - 1, 0], [0, rows - 1]]) @ planes[0].axes.T
     points = np.stack([plane.position for plane in planes])[:, None] + corners
     slices = points @ to_slice[:3] + to_slice[3]
-    return bool(np.abs(slices - np.rint(slices[:, :1])).max() < _NEAR)
+    return bool(np.abs(slices - np.rint(slices[:, :1])).max() < SAME)
 
 
 def _slices(affine: Vectors, planes: Sequence[Plane], path: Path) -> NDArray[np.intp]:
     """The index of each frame along the third axis."""
     found = (np.stack([plane.position for plane in planes]) - affine[:3, 3]) @ np.linalg.inv(affine[:3, :3]).T
     slices = np.rint(found[:, 2])
-    if max(np.abs(found[:, :2]).max(), np.abs(found[:, 2] - slices).max()) > _NEAR:
+    if max(np.abs(found[:, :2]).max(), np.abs(found[:, 2] - slices).max()) > SAME:
         raise IntraBenchError(f"{path} has frames that are not on a regular grid; resample it to the images")
     return slices.astype(np.intp)
 

@@ -11,14 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from intrabench.datasets.convert import dicom_mosaic, dicom_pixels, dicom_plane, dicom_references
 from intrabench.datasets.convert.dicom_file import NotDicom, highdicom_for, read_dataset, required
 from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, read_file, read_frame
-from intrabench.datasets.convert.dicom_plane import Plane
+from intrabench.datasets.convert.dicom_plane import Plane, Vectors
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_stack import Gaps, stack
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.documents import Unreadable, read_json, write_json
+from intrabench.files.grid import SAME
 from intrabench.mask import Array
 from intrabench.volume import Volume, check_intensities
 from intrabench.workspace import data_root
@@ -100,13 +103,25 @@ class Listing:
 class Series:
     """A series as a volume whose file grid is ``(column, row, slice)``, with slices ordered along the normal.
 
-    instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file.
+    instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file. levels: the place of each slice
+    on the third axis of the grid, as in `Stack`.
     """
 
     volume: Volume
     uid: str
     frame_of_reference: str
     instances: Mapping[str, int]
+    levels: Vectors
+
+    @property
+    def uneven(self) -> bool:
+        """Whether slices are not where the grid has them, so that the series is to be resampled (`equal_steps`)."""
+        return bool(np.abs(self.levels - np.arange(len(self.levels))).max() > SAME)
+
+    def slices_at(self, places: Vectors) -> Vectors:
+        """The indices of slices, as fractions, at places on the third axis of the grid; beyond its ends, too."""
+        within = np.interp(places, self.levels, np.arange(len(self.levels)))
+        return np.asarray(within + places - places.clip(self.levels[0], self.levels[-1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +206,12 @@ def _referring(series: FoundSeries, references: References, others: Sequence[Fou
     return replace(series, refers_to=tuple(sorted(references.series or holding)))
 
 
-def read_series(paths: Sequence[Path], gaps: Gaps = "refuse") -> Series:
+def read_series(paths: Sequence[Path], gaps: Gaps = "refuse", drawn: Vectors | None = None) -> Series:
     """Read the files of one series, in any order, or its one multi-frame file (Enhanced CT, MR or PET).
 
     Mosaics of Siemens are taken apart.
 
-    gaps: as for `stack`.
+    gaps, drawn: as for `stack`.
 
     Raises:
         IntraBenchError: there are no files, files of several series, duplicate instances, several multi-frame files,
@@ -209,7 +224,7 @@ def read_series(paths: Sequence[Path], gaps: Gaps = "refuse") -> Series:
     first, name = files[0][1], f"the series in {paths[0].parent}"
     _check_identity(files, name)
     slices = _multi_frame(paths, name) if any(_FRAMES in header for _, header in files) else _single_frames(files)
-    stacked = stack([slice_.plane for slice_ in slices], name, gaps)
+    stacked = stack([slice_.plane for slice_ in slices], name, gaps, drawn)
     ordered = [slices[index] for index in stacked.order]
     array = assembled([slice_.read for slice_ in ordered], ordered[0].plane.shape)
     check_intensities(array, name)
@@ -222,6 +237,7 @@ def read_series(paths: Sequence[Path], gaps: Gaps = "refuse") -> Series:
         str(first.SeriesInstanceUID),
         str(first.get("FrameOfReferenceUID", "")),
         {slice_.instance: place for place, slice_ in enumerate(ordered) if slice_.instance},
+        stacked.levels,
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from intrabench.datasets.convert.dicom_file import read_dataset, required
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
-from intrabench.datasets.convert.polygons import filled
+from intrabench.datasets.convert.polygons import Contours, filled
 from intrabench.datasets.convert.resample import canonical_mask
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, reading, several
@@ -21,15 +21,26 @@ from intrabench.mask import Floats, Mask
 _CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")
 _FLAT = 0.1
 """Tolerance for contours in a slice plane, as a fraction of the step between slices, and at the sides, in pixels."""
+_CENTRED = 0.02
+"""Vertices at most this far from pixel centres, in pixels, lie on them: files round coordinates to 0.01 mm."""
+_ON_CENTRES = (
+    "all vertices of a region lie on centres of voxels, as if its contours were traced along the voxels of a mask; "
+    "voxels on such contours count as "
+)
+_COUNTED: dict[Contours, str] = {
+    "inclusive": 'inside (contours = "exclusive" in dataset.toml leaves them out)',
+    "exclusive": "outside, as dataset.toml says",
+}
 
 
-def read_rtstruct(path: Path, series: Series) -> list[Segment]:
+def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") -> list[Segment]:
     """The regions of interest of a structure set as masks on the grid of its series, in the order of the file.
 
-    A voxel is inside if its centre is inside. A contour belongs to the nearest slice, and the contours of one slice are
-    combined by the even-odd rule (holes, keyholes, islands); one that is there twice counts once. Points and open
-    contours are left out, and so are regions without closed contours. Contours outside of the volume are cut off, which
-    the segment says (`Segment.lost`, `Segment.beside`). Names and numbers are ROIName and ROINumber.
+    A voxel is inside if its centre is inside; `contours` says whether one on a contour is. A contour belongs to the
+    nearest slice, and the contours of one slice are combined by the even-odd rule (holes, keyholes, islands); one that
+    is there twice counts once. Points and open contours are left out, and so are regions without closed contours.
+    Contours outside of the volume are cut off, which the segment says (`Segment.lost`, `Segment.beside`); it also says
+    if all vertices lie on voxel centres. Names and numbers are ROIName and ROINumber.
 
     Raises:
         IntraBenchError: the file is not a structure set, truncated or drawn on other images; its contours are not in
@@ -41,7 +52,7 @@ def read_rtstruct(path: Path, series: Series) -> list[Segment]:
             f"{path} is a {dataset.get('Modality')} file, expected an RTSTRUCT; give the structure set"
         )
     References.of(dataset).check(path, series.uid, series.frame_of_reference, series.instances)
-    contours = {
+    drawn = {
         int(required(item, "ReferencedROINumber", path)): item.get("ContourSequence") or ()
         for item in required(dataset, "ROIContourSequence", path)
     }
@@ -49,10 +60,10 @@ def read_rtstruct(path: Path, series: Series) -> list[Segment]:
     for item in required(dataset, "StructureSetROISequence", path):
         name, number = str(item.get("ROIName") or ""), int(required(item, "ROINumber", path))
         region = f"{path}: the region {name or number}"
-        closed = [points for contour in contours.get(number, ()) if len(points := _points(contour, region))]
+        closed = [points for contour in drawn.get(number, ()) if len(points := _points(contour, region))]
         if closed:
             once = list({points.tobytes(): points for points in closed}.values())  # two of a kind would cancel out
-            segments.append(Segment(name, *_read(once, series, number, region)))
+            segments.append(Segment(name, *_read(once, series, number, region, contours)))
     return segments
 
 
@@ -68,12 +79,15 @@ def _points(contour: Any, region: str) -> Floats:
     return points * (-1, -1, 1)  # DICOM points to Left and Posterior
 
 
-def _read(contours: Sequence[Floats], series: Series, number: int, region: str) -> tuple[Mask, int, str, str]:
-    """The mask of one region, its number, and what is lost and beside; `contours`: vertices ``(n, 3)`` in RAS mm."""
+def _read(
+    drawn: Sequence[Floats], series: Series, number: int, region: str, contours: Contours
+) -> tuple[Mask, int, str, str]:
+    """The mask of one region, its number, and what is lost and beside; `drawn`: vertices ``(n, 3)`` in RAS mm."""
     grid = series.volume.grid
     to_voxels = np.linalg.inv(grid.affine)
-    voxels = np.concatenate(contours) @ to_voxels[:3, :3].T + to_voxels[:3, 3]
-    sizes = np.array([len(contour) for contour in contours])
+    voxels = np.concatenate(drawn) @ to_voxels[:3, :3].T + to_voxels[:3, 3]
+    voxels[:, 2] = series.slices_at(voxels[:, 2])
+    sizes = np.array([len(contour) for contour in drawn])
     slices = _slices(voxels[:, 2], sizes, region)
     kept = (slices >= 0) & (slices < grid.shape[2])
     lost = (
@@ -84,6 +98,8 @@ def _read(contours: Sequence[Floats], series: Series, number: int, region: str) 
     flat, sizes, slices = voxels[np.repeat(kept, sizes), :2], sizes[kept], slices[kept]
     if not len(slices):
         return Mask.empty(), number, lost, ""
+    centred = bool(np.abs(flat - np.rint(flat)).max() < _CENTRED)
+    flat = np.rint(flat) if centred else flat
     low = np.clip(np.floor(flat.min(axis=0)), 0, grid.shape[:2]).astype(int)
     high = np.clip(np.ceil(flat.max(axis=0)) + 1, 0, grid.shape[:2]).astype(int)
     if (low >= high).any():
@@ -93,7 +109,7 @@ def _read(contours: Sequence[Floats], series: Series, number: int, region: str) 
     first = int(slices.min())
     width, height = (int(extent) for extent in high - low)
     polygons = np.split(flat - low, sizes.cumsum()[:-1])
-    inside = filled(polygons, slices - first, (width, height, int(np.ptp(slices)) + 1))
+    inside = filled(polygons, slices - first, (width, height, int(np.ptp(slices)) + 1), contours)
     apart = np.diff(np.unique(slices))
     notes = [
         *([beside] if over > _FLAT else []),
@@ -103,6 +119,7 @@ def _read(contours: Sequence[Floats], series: Series, number: int, region: str) 
             else []
         ),
         *([] if inside.any() else [f"{region} holds no centre of a voxel, so it gives no target"]),
+        *([_ON_CENTRES + _COUNTED[contours]] if centred else []),
     ]
     return canonical_mask(inside, (*low.tolist(), first), grid), number, lost, "; also: ".join(notes)
 

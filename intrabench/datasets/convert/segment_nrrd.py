@@ -15,10 +15,11 @@ from intrabench.datasets.convert.label_map import Box, boxes_of
 from intrabench.datasets.convert.resample import onto_grid, outside
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.files.grid import Grid
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.files.label_values import WHOLE, LabelValues, from_zero
 from intrabench.mask import Array
-from intrabench.volume import Grid
+from intrabench.volume import sitk_affine
 
 Affine = NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def _slicer(path: Path) -> Iterator[FileSegment]:
     array = from_zero(sitk.GetArrayViewFromImage(image), str(path)).T  # x, y, z, and before them the layers
     layers = [array] if image.GetNumberOfComponentsPerPixel() == 1 else list(array)
     boxes = [dict(boxes_of(layer)) for layer in layers]
-    header, affine = _header(path), _affine(image)
+    header, affine = _header(path), sitk_affine(image)
     drawn: dict[tuple[int, int], str] = {}
     for index in _indices(header):
         layer = int(header.get(f"Segment{index}_Layer", min(index, len(layers) - 1)))
@@ -141,11 +142,3 @@ def _header(path: Path) -> dict[str, str]:
 def _indices(header: dict[str, str]) -> list[int]:
     """The numbers of the segments in a header."""
     return sorted({int(found[1]) for key in header if (found := re.match(r"Segment(\d+)_", key))})
-
-
-def _affine(image: Any) -> Affine:
-    affine = np.eye(4)
-    affine[:3, :3] = np.reshape(image.GetDirection(), (3, 3)) * image.GetSpacing()
-    affine[:3, 3] = image.GetOrigin()
-    affine[:2] *= -1  # ITK axes point to Left and Posterior
-    return affine

@@ -40,7 +40,7 @@ Outside = Literal["refuse", "cut", "omit"]
 
 
 def kept_segments(segments: Sequence[Segment], outside: Outside) -> tuple[list[Segment], list[str]]:
-    """The segments to use, and a note for each that is not whole. What lies beside the scan is always cut off.
+    """The segments to use, and what is to be noted, each sentence once. What lies beside the scan is always cut off.
 
     Raises:
         IntraBenchError: a segment is `lost` in part and `outside` is ``refuse``, or nothing is left of all segments.
@@ -53,7 +53,7 @@ def kept_segments(segments: Sequence[Segment], outside: Outside) -> tuple[list[S
             '"cut" (use the rest) or "omit" (leave such structures out) in dataset.toml'
         )
     notes = [f"{sentence}; {'cut off' if outside == 'cut' else 'it is left out'}" for sentence in lost]
-    notes += [segment.beside for segment in segments if segment.beside]
+    notes += dict.fromkeys(segment.beside for segment in segments if segment.beside)
     kept = [segment for segment in segments if not segment.lost or outside == "cut"]
     if notes and not any(segment.mask.any() for segment in kept):
         raise IntraBenchError(f"{notes[0]}, and nothing else is left; provide the images that it was drawn on")

@@ -1,4 +1,4 @@
-"""Scans whose axes are not at right angles: refused, or resampled to a grid with right angles."""
+"""Scans on irregular grids, with axes not at right angles or uneven steps: refused, or resampled to a regular one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intrabench.datasets.convert.resample import onto_grid
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import Array, Floats, Mask
 from intrabench.volume import Grid, Volume
 
 LIMIT_DEGREES = 0.5
@@ -55,6 +56,49 @@ def upright(volume: Volume, segments: Sequence[Segment]) -> tuple[Volume, list[S
     note = f"the axes were {old.skew_degrees:.1f} degrees off right angles; scan and labels are resampled to right ones"
     made = Volume(new.to_canonical(array), new, volume.modality, (*volume.notes, note))
     return made, [replace(segment, mask=_moved(segment.mask, old, new)) for segment in segments]
+
+
+def equal_steps(volume: Volume, segments: Sequence[Segment], levels: Floats) -> tuple[Volume, list[Segment]]:
+    """A scan without channels, and its segments, with slices at equal steps from the first of `levels` to the last.
+
+    levels: ascending; the place, in these steps, of each slice on the third axis of the file. Intensities are
+    interpolated linearly between slices, masks are those of the nearest slice.
+    """
+    old = volume.grid
+    depth = round(float(levels[-1] - levels[0])) + 1
+    affine = old.affine.copy()
+    affine[:3, 3] += affine[:3, 2] * levels[0]
+    new = Grid((*old.shape[:2], depth), affine)
+    at = np.interp(levels[0] + np.arange(depth), levels, np.arange(len(levels)))  # the slices there, as fractions
+    turned = old.from_canonical_index[2, :3]
+    axis = int(np.abs(turned).argmax())
+    if turned[axis] < 0:  # the canonical axis points the other way
+        at = len(levels) - 1 - at[::-1]
+    low = np.minimum(np.floor(at).astype(np.intp), max(len(levels) - 2, 0))
+    array = np.empty(new.canonical_shape, dtype=volume.array.dtype)
+    stored, made = np.moveaxis(volume.array, axis, 0), np.moveaxis(array, axis, 0)
+    for number, (below, share) in enumerate(zip(low, at - low, strict=True)):  # a slice at a time, for the memory
+        made[number] = stored[below] if not share else _between(stored[below], stored[below + 1], share)
+    nearest = np.rint(at.round(3)).astype(np.intp)
+    return Volume(array, new, volume.modality, volume.notes), [
+        replace(segment, mask=_sliced(segment.mask, axis, nearest)) for segment in segments
+    ]
+
+
+def _between(below: Array, above: Array, share: float) -> Array:
+    mixed = below * np.float32(1 - share) + above * np.float32(share)
+    return mixed if below.dtype.kind == "f" else np.rint(mixed)
+
+
+def _sliced(mask: Mask, axis: int, source: NDArray[np.intp]) -> Mask:
+    """The mask whose slice number n on an axis is that with the number ``source[n]`` of another; `source` ascends."""
+    index = source - mask.start[axis]
+    kept = np.flatnonzero((index >= 0) & (index < mask.array.shape[axis]))
+    if not len(kept):
+        return Mask.empty()
+    start = list(mask.start)
+    start[axis] = int(kept[0])
+    return Mask.of(mask.array.take(index[kept], axis=axis), start)
 
 
 def _moved(mask: Mask, old: Grid, new: Grid) -> Mask:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, Files
@@ -14,7 +14,7 @@ from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
-from intrabench.datasets.convert.dicom_series import read_series
+from intrabench.datasets.convert.dicom_series import Series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import Segment, kept_segments
 from intrabench.errors import IntraBenchError
@@ -26,7 +26,10 @@ from intrabench.volume import Volume
 
 IDC = "https://portal.imaging.datacommons.cancer.gov/explore/filters/?collection_id="
 SHARED = "K. Clark et al., J Digit Imaging 26, 1045 (2013), doi:10.1007/s10278-013-9622-7"
-READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
+READERS: Mapping[str, Callable[[Path, Series], list[Segment]]] = {
+    "SEG": partial(read_seg, resample=True),
+    "RTSTRUCT": read_rtstruct,
+}
 COHORTS = Path(__file__).parent / "cohorts"
 """The series of each case of a data set, pinned; ``docs/make_cohorts.py`` documents how they were chosen."""
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
-from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_references import References, drawn_at
 from intrabench.datasets.convert.dicom_seg import read_seg
-from intrabench.datasets.convert.dicom_series import FoundSeries, find_series, read_series
+from intrabench.datasets.convert.dicom_series import FoundSeries, Series, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
+from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.upright import equal_steps
 from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, reading
 
-_READERS = {"SEG": read_seg, "RTSTRUCT": read_rtstruct}
+_READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
+    "SEG": lambda path, series, rules: read_seg(path, series, rules.resample),
+    "RTSTRUCT": lambda path, series, rules: read_rtstruct(path, series, rules.contours),
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,8 +45,11 @@ class Dicom(Layout):
 
     @property
     def version(self) -> str:
-        """That of the data set; since version 3 cases are named by what their own series says."""
-        return "3"
+        """That of the data set; since version 3 cases are named by what their own series says.
+
+        Since version 4 contours take all voxels on them.
+        """
+        return "4"
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files of the slices and of their segmentations."""
@@ -52,21 +62,25 @@ class Dicom(Layout):
             raise IntraBenchError(self.lost[case])
         image, drawn = self.content[case]
         files: dict[str, tuple[Path, str]] = {}
-        contents, copies = [], []
+        contents, places, copies = [], [np.empty((0, 3))], []
         for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
             content = read_dataset(path)
             first, _ = files.setdefault(str(content.get("SOPInstanceUID")), (path, modality))
             copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
             contents.append(content)
+            if rules.gaps == "longest":
+                with reading(path):
+                    places.append(drawn_at(content))
         drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
         chosen = one_acquisition(image.paths, drawn_on)
-        series = read_series(chosen, rules.gaps)
-        segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series)]
+        series = read_series(chosen, rules.gaps, np.concatenate(places))
+        segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series, rules)]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
         all_, used = len(image.paths), len(chosen)
         notes = [f"the series has several acquisitions; {used} of {all_} images are used"] if used < all_ else []
         notes += [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
-        return LoadedCase(replace(series.volume, notes=(*series.volume.notes, *notes, *copies)), segments)
+        volume = replace(series.volume, notes=(*series.volume.notes, *notes, *copies))
+        return LoadedCase(*(equal_steps(volume, segments, series.levels) if series.uneven else (volume, segments)))
 
 
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,15 @@ from intrabench.datasets.folder.pairing import NPZ, ending
 from intrabench.datasets.folder.rules import IGNORE, Rules
 from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.geometry import geometry_notes
+from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
 from intrabench.files.pictures import pages, read_stack
 from intrabench.mask import Mask
-from intrabench.volume import Grid, Volume, check_intensities, read_grid_array, read_image, read_on
+from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
+
+_REMEDY = (
+    "resample the labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
+)
 
 
 def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCase:
@@ -43,7 +47,7 @@ def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCas
     if ending(image) in PICTURES:
         return _read_picture(image, label, rules)
     volume = _read_channel(image, channel)
-    return LoadedCase(volume, _read_labels(label, volume.grid, rules))
+    return _read_labels(label, volume, image, rules)
 
 
 def _read_picture(image: Path, label: Path, rules: Rules) -> LoadedCase:
@@ -126,37 +130,27 @@ def _channels(path: Path) -> int:
         return 1
 
 
-def _read_labels(path: Path, grid: Grid, rules: Rules) -> list[Segment]:
+def _read_labels(path: Path, volume: Volume, image: Path, rules: Rules) -> LoadedCase:
     """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`."""
+    grid, notes, segments = volume.grid, list[str](), list[Segment]()
     if has_segments(path):
-        return _placed(path, drawn_in(path, rules.values), grid, rules.resample)
-    if not rules.resample:
-        return segments_of(rules.values.labels(read_on(path, grid), str(path)))
-    array, affine = read_grid_array(path)
-    return _placed(path, cut_out(rules.values.labels(array, str(path)), affine), grid, rules.resample)
+        for segment in drawn_in(path, rules.values):
+            own = Grid(segment.array.shape, segment.affine)
+            notes += on_same_grid(str(path), own, grid, _REMEDY, resample=rules.resample, part=True)
+            segments.append(_placed(path, segment, grid))
+    elif rules.resample:
+        array, affine = read_grid_array(path)
+        notes += on_same_grid(str(path), Grid(array.shape, affine), grid, _REMEDY, resample=True)
+        labels = rules.values.labels(array, str(path))
+        segments = [_placed(path, segment, grid) for segment in cut_out(labels, affine)]
+    else:
+        labels, told = read_labels_on(path, grid, image, _REMEDY, rules.values.labels)
+        notes += told
+        segments = segments_of(labels)
+    return LoadedCase(replace(volume, notes=(*volume.notes, *dict.fromkeys(notes))), segments)
 
 
-def _placed(path: Path, drawn: Iterable[FileSegment], grid: Grid, resample: bool) -> list[Segment]:
-    segments = []
-    for segment in drawn:
-        if not resample and not _on_lattice(segment, grid):
-            raise IntraBenchError(
-                f"{path} lies on a different grid than its image, expected the same grid or a part of it; resample the "
-                "labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
-            )
-        beyond, name = segment.beyond(grid), segment.name or f"value {segment.number}"
-        beside = f"{path.name}: {name} is cut off at the image, by {several(beyond, 'voxel')}" if beyond else ""
-        segments.append(replace(segment.onto(grid), beside=beside))
-    return segments
-
-
-def _on_lattice(segment: FileSegment, grid: Grid) -> bool:
-    """Whether a segment's grid and `grid` coincide if both are extended."""
-    back = np.linalg.inv(grid.affine) @ segment.affine
-    ends = np.stack([[0, 0, 0], np.array(segment.array.shape) - 1]) @ back[:3, :3].T + back[:3, 3]
-    turned = np.rint(back[:3, :3])
-    return bool(
-        np.abs(ends - np.rint(ends)).max() < 0.1
-        and np.abs(back[:3, :3] - turned).max() < 0.01
-        and abs(np.linalg.det(turned)) == 1
-    )
+def _placed(path: Path, segment: FileSegment, grid: Grid) -> Segment:
+    beyond, name = segment.beyond(grid), segment.name or f"value {segment.number}"
+    beside = f"{path.name}: {name} is cut off at the image, by {several(beyond, 'voxel')}" if beyond else ""
+    return replace(segment.onto(grid), beside=beside)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from intrabench.datasets.convert.dicom_stack import Gaps
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.photo import Coding
+from intrabench.datasets.convert.polygons import Contours
 from intrabench.datasets.convert.segments import Outside, Segment
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_toml
@@ -93,11 +94,12 @@ class Rules(_Table):
     match are left out. Without this table, all segments are used under their names in the files. instances: the rule
     for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
     outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what happens to a
-    DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles. coding: how the
-    pixels of mask pictures encode objects. threshold, round: as in `LabelValues`. spacing: that of stacks of pictures
-    along ``(z, y, x)`` in mm, instead of what they state. patients: maps names of cases, in which ``*`` stands for any
-    text, to patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts. names: what
-    people call a label, or a target, with synonyms (`DatasetCard.names`).
+    DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles. contours: whether
+    voxels whose centres lie on a contour of an RTSTRUCT are inside. coding: how the pixels of mask pictures encode
+    objects. threshold, round: as in `LabelValues`. spacing: that of stacks of pictures along ``(z, y, x)`` in mm,
+    instead of what they state. patients: maps names of cases, in which ``*`` stands for any text, to patients, in whose
+    names ``*`` stands for what the first ``*`` matched; the first match counts. names: what people call a label, or a
+    target, with synonyms (`DatasetCard.names`).
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -109,6 +111,7 @@ class Rules(_Table):
     outside: Outside = "refuse"
     gaps: Gaps = "refuse"
     shear: Literal["refuse", "resample"] = "refuse"
+    contours: Contours = "inclusive"
     coding: Coding = "palette"
     threshold: Annotated[Threshold, BeforeValidator(_as_threshold)] = "refuse"
     round: bool = False

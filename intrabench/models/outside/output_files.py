@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, in_words, legible
+from intrabench.files.grid import Grid, OtherGrid, on_same_grid
 from intrabench.files.headers import Arrays, image_shape
 from intrabench.mask import Index
-from intrabench.volume import Grid, read_labels
+from intrabench.volume import read_grid, read_labels
 
 T = TypeVar("T")
 Labels = NDArray[Any]
@@ -62,7 +63,7 @@ def segs_of(path: Path, name: str, shape: Index) -> Labels:
             raise WrongAnswer(f"{name} has no array segs, only {legible(', '.join(sorted(arrays)))[:200] or 'nothing'}")
         found, dtype = arrays.announced("segs")
         if found != shape:
-            raise WrongAnswer(f"segs in {name} have the shape {found}, expected {shape} as of the image")
+            raise OtherGrid(f"segs in {name} have the shape {found}, expected {shape} as of the image")
         if dtype.kind not in "biu":
             raise WrongAnswer(f"segs in {name} hold {dtype}, expected whole numbers such as uint8")
         segs = arrays["segs"]
@@ -86,19 +87,27 @@ def read_one_image(folder: Path, below: str, grid: Grid) -> Labels:
         wrote = f"{len(images)} images into {below}, expected one" if images else f"no image into {below}"
         raise WrongAnswer(f"it wrote {wrote}{_instead(folder) if not images else ''}")
     path = inside(folder, place / images[0])
-    return _read(f"{below}/{images[0]}", lambda: image_on(path, grid))
+    name = f"{below}/{images[0]}"
+    return _read(name, lambda: image_on(path, grid, f"{name} that it wrote"))
 
 
-def image_on(path: Path, grid: Grid) -> Labels:
-    """An image as a canonical label map; its size is looked at before it is read.
+def image_on(path: Path, grid: Grid, name: str = "") -> Labels:
+    """An image as a canonical label map; its grid is looked at before it is read. name: as messages call it.
 
     Raises:
-        WrongAnswer: it has another size than the scan, or names other files.
+        OtherGrid: it does not lie on the grid of the scan.
+        IntraBenchError: it names other files, or has values that are not whole numbers.
     """
+    check_on(path, grid, name)
+    return read_labels(path, grid)
+
+
+def check_on(path: Path, grid: Grid, name: str = "") -> None:
+    """Refuse an image that does not lie on a grid, by its header; raises as `image_on`."""
     shape = image_shape(path)
     if shape != grid.shape:
-        raise WrongAnswer(f"{path.name} has the size {shape} (x, y, z), expected {grid.shape} as of the scan")
-    return read_labels(path, grid)
+        raise OtherGrid(f"{name or path} has the size {shape} (x, y, z), expected {grid.shape} as of the scan")
+    on_same_grid(name or str(path), read_grid(path), grid, "resample it to the scan by nearest neighbour")
 
 
 def in_range(labels: Labels, most: int, name: str) -> Labels:
@@ -119,6 +128,8 @@ def _read(name: str, read: Callable[[], T]) -> T:
         return read()
     except WrongAnswer:
         raise
+    except OtherGrid as error:
+        raise WrongAnswer(str(error)) from error
     except Exception as error:  # zip, zlib, numpy and readers of images raise different exceptions
         raise WrongAnswer(f"{name} that it wrote cannot be read ({in_words(error)[:300]})") from error
 

@@ -16,6 +16,7 @@ from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import Series, read_series
 from intrabench.datasets.convert.segments import Segment, kept_segments
 from intrabench.errors import IntraBenchError
+from intrabench.files.grid import OtherGrid
 from tests.datasets.convert.dicom_files import (
     STACKS,
     change,
@@ -108,10 +109,31 @@ def test_another_grid_is_resampled_by_nearest_neighbour(tmp_path: Path, images: 
     fine = LOW[:4].repeat(2, 1).repeat(2, 2)[:, 4:, 6:]
     thick = write_ct(tmp_path / "thick", fine.astype(np.uint16), (4, 0.5, 0.5), (2.75, 1.75, 1))
     series = read_series(images)
-    (segment,) = read_seg(write_seg(tmp_path / "seg", thick, {"a": fine}), series)
+    path = write_seg(tmp_path / "seg", thick, {"a": fine})
+    with pytest.raises(OtherGrid, match=r"spacing .*resample = true"):
+        read_seg(path, series)
+    (segment,) = read_seg(path, series, resample=True)
+    assert "they are resampled" in segment.beside
     expected = np.zeros_like(LOW)
     expected[:, 2:, 3:] = LOW[:4].repeat(2, 0)[:, 2:, 3:]
     assert np.array_equal(in_file_order(segment, series), expected)
+
+
+@pytest.mark.parametrize("shift", [0.005, 0.05, 0.3, 3])
+def test_a_grid_that_is_a_little_off(tmp_path: Path, images: list[Path], shift: float) -> None:
+    """Up to a hundredth of a voxel: nothing; up to a tenth: a note; beyond: another grid; whole voxels: the same."""
+    path = write_seg(tmp_path / "seg", write_ct(tmp_path / "other", STORED, origin=(shift, 0, 0)), {"a": LOW})
+    series = read_series(images)
+    if shift == 0.3:
+        with pytest.raises(OtherGrid, match=r"0\.3 mm in x"):
+            read_seg(path, series)
+    else:
+        (segment,) = read_seg(path, series)
+        there, columns = in_file_order(segment, series), LOW.shape[2] - int(shift)
+        assert np.array_equal(there[:, :, int(shift) :], LOW[:, :, :columns])
+        assert not there[:, :, : int(shift)].any()
+        assert ("0.05 voxels off" in segment.beside) == (shift == 0.05)
+        assert ("off" in segment.beside) == (shift > 0.01)  # 3: "cut off"
 
 
 def test_a_segment_without_frames_is_left_out(tmp_path: Path, images: list[Path]) -> None:

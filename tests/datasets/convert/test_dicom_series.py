@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from pydicom.uid import EnhancedCTImageStorage, ExplicitVRLittleEndian, JPEGLSLo
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert.dicom_series import Series, find_series, read_series
+from intrabench.datasets.convert.upright import equal_steps
 from intrabench.errors import IntraBenchError
 from tests.datasets.convert.dicom_files import (
     AXIAL,
@@ -138,12 +139,18 @@ def void(_: object) -> None:
     """Nothing."""
 
 
+def spread(paths: list[Path]) -> None:
+    """Steps of 1.8, 1.8, 2.1, 2.4, 2.4 mm."""
+    for path, z in zip(paths, (0, 1.8, 3.6, 5.7, 8.1, 10.5), strict=True):
+        change(path, ImagePositionPatient=[0, 0, z])
+
+
 REFUSED = {
     "same place": (moved(3, 0, 0, 8), r"two slices at the same position \(.*\); provide one phase"),
     "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first one between 2.00 and 6.00 mm.*download the"),
     "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* is 2.00 mm"),
-    "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, expected one spacing"),
-    "a little uneven": (moved(3, 0, 0, 6.03), r"steps between slices from 1.970 to 2.030 mm"),
+    "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, so slices are up to 0.2 steps off"),
+    "more and more": (spread, r"steps between slices from 1.800 to 2.400 mm, so slices are up to 0.14 steps off"),
     "sideways": (moved(3, 0.3, 0, 6), r"shifted sideways by up to 0.30 pixels"),
     "orientations": (changed(3, ImageOrientationPatient=CORONAL), r"mixes orientations \(.*without localizers"),
     "no orientation": (changed(3, ImageOrientationPatient=[1, 0, 0, 1, 0, 0]), r"expected two perpendicular vectors"),
@@ -195,10 +202,45 @@ def test_a_file_given_twice_is_named(tmp_path: Path, wording: SnapshotAssertion)
     assert caught == wording
 
 
-def test_an_uneven_step_within_the_tolerance_passes(tmp_path: Path) -> None:
+def test_a_step_that_is_uneven_by_less_than_a_hundredth_is_not_told(tmp_path: Path) -> None:
     paths = write_ct(tmp_path, STORED)
     moved(3, 0, 0, 6.015)(paths)
-    assert read_series(paths).volume.spacing_mm == (2.0, 1.0, 1.0)
+    volume = read_series(paths).volume
+    assert (volume.spacing_mm, volume.notes) == ((2.0, 1.0, 1.0), ())
+
+
+def placed(folder: Path, places: Sequence[float] | np.ndarray, side: int = 11) -> list[Path]:
+    """A series with slices at these z, in mm."""
+    stored = np.random.default_rng(0).integers(0, 3000, (len(places), side, side)).astype(np.uint16)
+    paths = write_ct(folder, stored)
+    for index, z in enumerate(places):
+        moved(index, 0, 0, z)(paths)
+    return paths
+
+
+def test_steps_of_a_whole_body_scan(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """Steps of 3.27 mm but for five, so that every slice is within a tenth of a step of a grid of equal steps."""
+    steps = np.full(266, 3.27)
+    steps[[30, 90, 150, 210]], steps[180] = 3.29, 3.19
+    places = np.append(0, steps.cumsum()).round(4)
+    slope, first = np.polyfit(np.arange(267), places, 1)
+    volume = read_series(placed(tmp_path, places)).volume
+    assert volume.grid.affine[2, 2:] == pytest.approx([slope, first], abs=1e-6)
+    assert np.abs(places - first - slope * np.arange(267)).max() < 0.05
+    assert volume.notes == wording
+    assert in_file_order(read_series(placed(tmp_path, places), "resample")).shape == (267, 11, 11)
+
+
+def test_the_longest_stretch_is_that_with_labels(tmp_path: Path) -> None:
+    """Ten slices, a gap, and five slices that have the contours."""
+    paths = placed(tmp_path, [*range(0, 20, 2), *range(30, 40, 2)])
+    for drawn, first, count in ([], 0, 10), ([33.9, 36], 30, 5), ([2, 4, 34, 36], 0, 10), ([2, 34, 36], 30, 5):
+        places = np.array([(0, 0, z) for z in drawn]).reshape(-1, 3)
+        volume = read_series(paths, "longest", places).volume
+        assert (volume.grid.shape[2], volume.grid.affine[2, 3]) == (count, first)
+        assert ("what was drawn" in volume.notes[0]) == bool(drawn)
+    odd = placed(tmp_path / "odd", [0, 3, *range(4, 24, 2)])  # the odd step is left out, not half of the rest
+    assert read_series(odd, "longest").volume.grid.affine[2, 2:].tolist() == [2, 4]
 
 
 @pytest.mark.parametrize("syntax", [RLELossless, JPEGLSLossless])
@@ -227,6 +269,18 @@ def test_reading_takes_less_than_three_volumes(tmp_path: Path) -> None:
     assert peak < 2.8 * stored.nbytes
 
 
+def test_resampling_takes_less_than_three_volumes(tmp_path: Path) -> None:
+    paths = placed(tmp_path, np.append(0, np.cumsum([2.0, 3.1, 2.0] * 20)), 128)
+    equal_steps(read_series(paths[:4], "resample").volume, [], np.arange(4.0))  # imports
+    tracemalloc.start()
+    series = read_series(paths, "resample")
+    made, _ = equal_steps(series.volume, [], series.levels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert made.shape == (72, 128, 128)  # 142 mm in steps of 2 mm
+    assert peak < 2.8 * made.array.nbytes
+
+
 def write_enhanced(path: Path, order: list[int], **tags: Any) -> Path:
     """STORED as one multi-frame CT, frames in any order."""
     source = pydicom.dcmread(write_ct(path.parent / "single", STORED)[0])
@@ -253,7 +307,7 @@ def test_a_multi_frame_file_is_the_same_volume(tmp_path: Path) -> None:
     series = read_series([write_enhanced(tmp_path / "enhanced", [3, 0, 5, 1, 4, 2])])
     assert series.volume.array.dtype == np.int16
     assert np.array_equal(series.volume.array, single.volume.array)
-    assert series.volume.grid.same_as(single.volume.grid)
+    np.testing.assert_allclose(series.volume.grid.affine, single.volume.grid.affine, atol=1e-9)
     assert (series.instances, series.frame_of_reference) == ({}, uid("frame"))
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert.dicom_series import Series, read_series
-from intrabench.datasets.convert.polygons import filled
+from intrabench.datasets.convert.polygons import Contours, filled
 from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import Segment, kept_segments
 from intrabench.errors import IntraBenchError
@@ -35,10 +35,10 @@ corners = st.tuples(eighths, eighths)
 polygons = st.lists(corners, min_size=3, max_size=9)
 
 
-def fill(*shapes: Any, side: int = 12) -> np.ndarray:
+def fill(*shapes: Any, side: int = 12, contours: Contours = "inclusive") -> np.ndarray:
     """``(column, row)`` inside polygons of one slice."""
     floats = [np.array(shape, dtype=np.float64) for shape in shapes]
-    return filled(floats, [0] * len(floats), (side, side, 1))[:, :, 0]
+    return filled(floats, [0] * len(floats), (side, side, 1), contours)[:, :, 0]
 
 
 def edges(shape: list[Corner]) -> list[tuple[Corner, Corner]]:
@@ -65,19 +65,34 @@ def crossed(shape: list[Corner], column: int, row: int) -> bool:
 
 @given(st.lists(polygons, min_size=1, max_size=3))
 def test_centres_inside_are_those_of_exact_arithmetic(shapes: list[list[Corner]]) -> None:
-    inside = fill(*shapes, side=SIDE)
-    for column, row in np.ndindex(inside.shape):
-        if not any(on_edge(shape, column, row) for shape in shapes):
-            assert inside[column, row] == sum(crossed(shape, column, row) for shape in shapes) % 2, (column, row)
+    closed, opened = (fill(*shapes, side=SIDE, contours=rule) for rule in ("inclusive", "exclusive"))
+    for column, row in np.ndindex(closed.shape):
+        if any(on_edge(shape, column, row) for shape in shapes):
+            assert closed[column, row], (column, row)
+        else:
+            parity = sum(crossed(shape, column, row) for shape in shapes) % 2
+            assert closed[column, row] == opened[column, row] == parity, (column, row)
+
+
+@given(polygons, st.sampled_from(("inclusive", "exclusive")))
+def test_mirrored_and_turned_polygons_fill_mirrored_and_turned_voxels(shape: list[Corner], rule: Contours) -> None:
+    within = fill(shape, side=SIDE, contours=rule)
+    mirrored = fill([(SIDE - 1 - c, r) for c, r in shape], side=SIDE, contours=rule)
+    turned = fill([(r, c) for c, r in shape][::-1], side=SIDE, contours=rule)
+    assert np.array_equal(mirrored[::-1], within)
+    assert np.array_equal(turned.T, within)
 
 
 @given(st.tuples(*[st.integers(0, 8 * SIDE)] * 2), st.booleans())
-def test_polygons_that_share_edges_neither_overlap_nor_leave_gaps(middle: tuple[int, int], turned: bool) -> None:
-    total = np.zeros((SIDE, SIDE), dtype=int)
-    for a, b in edges([(0, 0), (SIDE, 0), (SIDE, SIDE), (0, SIDE)]):
-        triangle = [a, b, np.divide(middle, 8)]
-        total += fill(triangle[::-1] if turned else triangle, side=SIDE)
-    assert (total == 1).all()
+def test_polygons_that_share_edges_share_no_more_than_these(middle: tuple[int, int], turned: bool) -> None:
+    corners, middle_ = [(0, 0), (SIDE, 0), (SIDE, SIDE), (0, SIDE)], (Fraction(middle[0], 8), Fraction(middle[1], 8))
+    triangles = [[a, b, middle_] for a, b in edges(corners)]
+    triangles = [shape[::-1] if turned else shape for shape in triangles]
+    closed = sum(fill(shape, side=SIDE).astype(int) for shape in triangles)
+    opened = sum(fill(shape, side=SIDE, contours="exclusive").astype(int) for shape in triangles)
+    for column, row in np.ndindex(closed.shape):
+        sides = sum(on_edge(shape, column, row) for shape in triangles)
+        assert (closed[column, row], opened[column, row]) == ((sides, 0) if sides else (1, 1)), (column, row)
 
 
 @given(polygons, st.tuples(st.integers(-3, 3), st.integers(-3, 3)), st.integers(0, 8))
@@ -93,12 +108,23 @@ def box(low: float, high: float) -> list[tuple[float, float]]:
     return [(low, low), (high, low), (high, high), (low, high)]
 
 
-def test_a_box_takes_its_low_sides_and_leaves_its_high_ones() -> None:
+def test_a_box_takes_all_of_its_sides_or_none() -> None:
     expected = np.zeros((12, 12), dtype=bool)
-    expected[2:6, 2:6] = True
+    expected[2:7, 2:7] = True
     assert np.array_equal(fill(box(2, 6)), expected)
-    assert np.array_equal(fill(box(1.5, 5.5)), expected)
-    assert np.array_equal(fill(box(2 + 1e-9, 6 + 1e-9)), expected)  # float noise
+    assert np.array_equal(fill(box(1.5, 6.5)), expected)
+    assert np.array_equal(fill(box(2 + 1e-9, 6 - 1e-9)), expected)  # float noise
+    assert np.array_equal(fill(box(1, 7), contours="exclusive"), expected)
+    assert np.array_equal(fill(box(1 - 1e-9, 7 + 1e-9), contours="exclusive"), expected)
+
+
+def test_tracings_of_the_voxels_of_a_mask() -> None:
+    disc = [(5 + c, 5 + r) for c, r in ((-5, 0), (-4, 3), (-3, 4), (0, 5), (3, 4), (4, 3))]
+    disc += [(10 - c, 10 - r) for c, r in disc]
+    assert (fill(disc).sum(), fill(disc, contours="exclusive").sum()) == (81, 69)  # 12 centres are on the circle
+    for line in ([(3, 4)], [(3, 4), (7, 4)], [(3, 4), (3, 9)], [(3, 4), (6, 7), (3, 4)]):
+        assert fill(line).sum() == 1 + max(abs(a - b) for a, b in zip(line[0], line[len(line) // 2], strict=True))
+        assert not fill(line, contours="exclusive").any()
 
 
 def test_holes_islands_and_keyholes() -> None:
@@ -107,7 +133,16 @@ def test_holes_islands_and_keyholes() -> None:
     assert np.array_equal(fill(box(2.5, 8.5), box(4.5, 6.5), box(0.5, 10.5)), ring | fill(box(4.5, 6.5)))
     keyhole = [*box(0.5, 10.5), (0.5, 0.5), *box(2.5, 8.5)[::-1], (2.5, 8.5)]
     assert np.array_equal(fill(keyhole), ring)
-    assert not fill(box(1, 5), box(1, 5)).any()
+    assert not fill(box(1.5, 5.5), box(1.5, 5.5)).any()
+
+
+def test_holes_and_keyholes_through_centres() -> None:
+    closed = fill(box(1, 9)) & ~fill(box(3, 7), contours="exclusive")
+    opened = fill(box(1, 9), contours="exclusive") & ~fill(box(3, 7))
+    keyhole = [*box(1, 9), (1, 1), *box(3, 7)[:1], *box(3, 7)[::-1]]  # its cut goes from (1, 1) to (3, 3) and back
+    for shapes in ((box(1, 9), box(3, 7)), (keyhole,)):
+        assert np.array_equal(fill(*shapes), closed)
+        assert np.array_equal(fill(*shapes, contours="exclusive"), opened)
 
 
 def test_areas_of_discs() -> None:
@@ -153,8 +188,8 @@ def test_regions_on_the_grid_of_the_series(tmp_path: Path, orientation: Any, ste
     }
     shell, ball = read_rtstruct(write_rtstruct(tmp_path / "rt", images, regions), series)
     assert (shell.name, shell.number, ball.name, ball.number) == ("shell", 1, "ball", 3)
-    assert np.array_equal(in_file_order(shell, series), block(slice(2, 5), 3, 12) & ~block(slice(2, 5), 5, 9))
-    assert np.array_equal(in_file_order(ball, series), block(slice(7, 8), 0, 4))
+    assert np.array_equal(in_file_order(shell, series), block(slice(2, 5), 3, 13) & ~block(slice(2, 5), 6, 9))
+    assert np.array_equal(in_file_order(ball, series), block(slice(7, 8), 0, 5))
 
 
 @pytest.fixture
@@ -167,7 +202,7 @@ def test_contours_are_cut_off_at_the_sides(tmp_path: Path, images: list[Path], w
     contours = [outlined(series, 2, [(-5, -9), (3, -9), (3, 50), (-5, 50)]), outlined(series, 3, box(40, 50))]
     (segment,) = read_rtstruct(write_rtstruct(tmp_path / "rt", images, {"a": contours}), series)
     expected = np.zeros(STORED.shape, dtype=bool)
-    expected[2, :, :3] = True
+    expected[2, :, :4] = True
     assert np.array_equal(in_file_order(segment, series), expected)
     assert "to 30.5" in segment.beside
     assert segment.beside == wording
@@ -199,7 +234,7 @@ def test_references(tmp_path: Path, images: list[Path], wording: SnapshotAsserti
     same_frame = read_series(write_ct(tmp_path / "same", STORED))
     unnamed = write_rtstruct(tmp_path / "unnamed", images, regions, ReferencedFrameOfReferenceSequence=None)
     for file, scan in ((path, same_frame), (unnamed, series), (unnamed, elsewhere)):
-        assert read_rtstruct(file, scan)[0].mask.voxels == 16
+        assert read_rtstruct(file, scan)[0].mask.voxels == 25
 
 
 def flat(z: float) -> np.ndarray:
@@ -234,8 +269,8 @@ def test_regions_beyond_the_slices_and_beside_the_images(
     series = read_series(images)
     found = {segment.name: segment for segment in read_rtstruct(path, series)}
     assert {name: segment.mask.voxels for name, segment in found.items()} == {
-        "fine": 16,
-        "cut": 16,
+        "fine": 25,
+        "cut": 25,
         "gone": 0,
         "beside": 0,
     }
@@ -249,11 +284,11 @@ def test_regions_beyond_the_slices_and_beside_the_images(
     with pytest.raises(IntraBenchError) as caught:
         kept_segments(list(found.values()), "refuse")
     assert caught == wording
-    for outside, names, voxels in (("cut", list(found), 32), ("omit", ["fine", "beside"], 16)):
+    for outside, names, voxels in (("cut", list(found), 50), ("omit", ["fine", "beside"], 25)):
         kept, notes = kept_segments(list(found.values()), outside)
         assert [segment.name for segment in kept] == names
         assert sum(segment.mask.voxels for segment in kept) == voxels
-        assert len(notes) == 3
+        assert len(notes) == 4  # the fourth is on the contours through centres, once
     with pytest.raises(IntraBenchError) as caught:
         kept_segments([found["gone"]], "cut")
     assert caught == wording
@@ -290,3 +325,19 @@ def test_coordinates_that_are_not_finite(tmp_path: Path, images: list[Path], wor
 def test_contours_without_points_are_no_contours(tmp_path: Path, images: list[Path]) -> None:
     path = write_rtstruct(tmp_path / "rt", images, {"a": [flat(4)]}, ROIContourSequence=contour(None))
     assert read_rtstruct(path, read_series(images)) == []
+
+
+def test_regions_through_centres(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
+    """A square of 10 x 10 voxels in 6 slices, traced through its outer voxels, in millimetres of two decimals."""
+    series = read_series(images)
+    noise = np.random.default_rng(1).uniform(-0.01, 0.01, (6, 4, 3)) * (1, 1, 0)
+    square = [outlined(series, z, box(4, 13)) + noise[z] for z in range(6)]
+    coarse = [outlined(series, z, box(4, 13) + [(4, 8.4)]) for z in range(6)]
+    path = write_rtstruct(tmp_path / "rt", images, {"square": square, "twice": square[:2], "coarse": coarse})
+    for rule, voxels in (("inclusive", [600, 200, 600]), ("exclusive", [384, 128, 384])):
+        found = read_rtstruct(path, series, rule)
+        assert [one.mask.voxels for one in found] == voxels
+        _, notes = kept_segments(found, "refuse")
+        assert notes == [wording(name=rule)]
+        assert found[2].beside == ""
+    assert np.array_equal(in_file_order(found[0], series), block(slice(0, 6), 5, 13))

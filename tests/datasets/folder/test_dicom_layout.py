@@ -82,7 +82,7 @@ def test_the_acquisition_that_is_left_out_is_told(tmp_path: Path, wording: Snaps
     for path in (*first, *second):
         change(path, SeriesInstanceUID="1.2.9")
     write_seg(tmp_path / "ct" / "seg.dcm", second, {"Liver": (DRAWN == 1).T})
-    volume, (liver,) = registry.make("datasets", str(tmp_path / "ct")).load("patient", NO_FILES)
+    volume, (liver,) = registry.make("datasets", str(tmp_path / "ct")).load("patient 1.2.9", NO_FILES)
     assert volume.notes == wording
     assert np.array_equal(volume.grid.from_canonical(volume.array), image() + 2)
     assert liver.mask.voxels == 144

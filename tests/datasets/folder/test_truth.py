@@ -13,10 +13,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
+from intrabench.mask import Floats
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
-from tests.datasets.convert.dicom_files import uid, write_ct, write_rtstruct, write_seg
+from tests.datasets.convert.dicom_files import CORONAL, SAGITTAL, change, uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import SHAPE, image, labels, pair, save
 from tests.wording import line_with, sentence_with
 
@@ -127,6 +128,85 @@ def test_the_longest_stretch_of_a_series_with_a_gap(study: Study, tmp_path: Path
     assert (check.code, run.code) == (0, 0)
     assert note in check.out
     assert note in run.err
+
+
+def uneven(root: Path, steps: Sequence[float], orientation: Sequence[float] = SAGITTAL) -> tuple[list[Path], Floats]:
+    """A series whose values are ten times its places along the normal in mm, and these places."""
+    places = np.append(0, np.cumsum(steps)).round(3)
+    scan = np.repeat(1000 + 10 * places, 18 * 20).reshape(-1, 18, 20).astype(np.uint16)
+    slices = write_ct(root / "ct", scan, PatientID="p1", SeriesInstanceUID=SERIES["p1"], orientation=orientation)
+    for path, place in zip(slices, places, strict=True):
+        change(path, ImagePositionPatient=(place * np.cross(orientation[:3], orientation[3:])).tolist())
+    return slices, places
+
+
+def draw(path: Path, kind: str, slices: list[Path], places: Floats, orientation: Sequence[float]) -> None:
+    """Draw 4 x 7 pixels on the slices 3, 4 and 5."""
+    across, down = np.reshape(orientation, (2, 3))
+    if kind == "SEG":
+        drawn = np.zeros((len(slices), 18, 20), dtype=bool)
+        drawn[3:6, 5:9, 5:12] = True
+        write_seg(path, slices, {"Liver": drawn})
+    else:
+        corners = np.array([(4.5, 4.5), (11.5, 4.5), (11.5, 8.5), (4.5, 8.5)]) @ [across, down]
+        write_rtstruct(path, slices, {"Liver": [corners + at * np.cross(across, down) for at in places[3:6]]})
+
+
+@pytest.mark.parametrize("orientation", [SAGITTAL, CORONAL], ids=["sagittal", "coronal"])
+@pytest.mark.parametrize("kind", ["SEG", "RTSTRUCT"])
+def test_uneven_steps_are_resampled_if_the_user_says_so(
+    tmp_path: Path, say: Say, kind: str, orientation: Sequence[float]
+) -> None:
+    """Values stay where they are; a slice has what is drawn on the slice that is nearest."""
+    root = tmp_path / "d"
+    slices, places = uneven(root, [2, 2, 2, 2, 5.4, 2, 2, 2.6, 2, 2.6], orientation)
+    draw(root / "drawn", kind, slices, places, orientation)
+    check, run = both(say, root)
+    assert (check.code, run.code) == (1, 1)
+    assert 'gaps = "longest"' in check.out
+    (root / "dataset.toml").write_text('gaps = "resample"')
+    nearest = np.abs(np.linspace(0, places[-1], 13)[:, None] - places).argmin(axis=1)  # 24.6 mm in steps of about 2
+    count = int(np.isin(nearest, (3, 4, 5)).sum())
+    assert (count, taken(root, P1)) == (5, {"Liver.1": 28 * 5})
+    stored = store.open_case(registry.make("datasets", str(root)), P1)
+    assert sorted((*stored.volume.shape, *stored.volume.spacing_mm)) == [1, 1, 2.05, 13, 18, 20]
+    normal = np.cross(orientation[:3], orientation[3:]) * (-1, -1, 1)
+    at = (
+        np.moveaxis(np.indices(stored.volume.shape), 0, -1) @ stored.volume.affine[:3, :3].T
+        + stored.volume.affine[:3, 3]
+    )
+    assert np.abs(stored.volume.array - 10 * (at @ normal)).max() <= 0.51
+    inside = stored.targets()[0].mask.to_array(stored.volume.shape)
+    assert set(np.abs((at[inside] @ normal)[:, None] - places).argmin(axis=1)) == {3, 4, 5}
+    check, run = both(say, root)
+    assert (check.code, run.code) == (0, 0)
+    for printed in (check.out, run.err):
+        assert "11 slices to 13" in printed
+
+
+@pytest.mark.parametrize("kind", ["SEG", "RTSTRUCT"])
+def test_steps_that_are_nearly_equal_are_taken_as_equal(tmp_path: Path, kind: str) -> None:
+    """Every slice keeps its values and what was drawn on it."""
+    slices, places = uneven(tmp_path / "d", [2, 2.2, 2, 1.8, 2.2, 1.8, 2, 2])
+    draw(tmp_path / "d" / "drawn", kind, slices, places, SAGITTAL)
+    dataset = registry.make("datasets", str(tmp_path / "d"))
+    index = store.prepare(dataset, P1)
+    assert {info.id: info.voxels for info in index.targets} == {"Liver.1": 84}
+    stored = store.open_case(dataset, P1)
+    inside = stored.targets()[0].mask.to_array(stored.volume.shape)
+    assert sorted(set(stored.volume.array[inside] / 10)) == places[3:6].tolist()
+    assert "off equal steps" in index.notes[0]
+
+
+def test_the_longest_stretch_with_labels(tmp_path: Path) -> None:
+    slices, places = uneven(tmp_path / "d", [2] * 7 + [7] + [2] * 3)
+    drawn = np.zeros((12, 18, 20), dtype=bool)
+    drawn[9:11, 5:9, 5:12] = True
+    write_seg(tmp_path / "d" / "seg", slices, {"Liver": drawn})
+    (tmp_path / "d" / "dataset.toml").write_text('gaps = "longest"')
+    assert taken(tmp_path / "d", P1) == {"Liver.1": 56}
+    volume = store.open_case(registry.make("datasets", str(tmp_path / "d")), P1).volume
+    assert np.unique(volume.array // 10).tolist() == places[8:].tolist()
 
 
 def test_files_that_are_broken_or_belong_nowhere_are_told_by_runs(
@@ -240,6 +320,19 @@ def test_contours_that_are_odd_are_told(tmp_path: Path, say: Say, wording: Snaps
         assert "the region Twice" not in printed
 
 
+def test_contours_through_centres(tmp_path: Path, say: Say) -> None:
+    slices = write_ct(tmp_path / "d" / "ct", SCAN, PatientID="p1", SeriesInstanceUID=SERIES["p1"])
+    traced = [square(z, 9) + (0.5, 0.5, 0) for z in range(6)]  # from 5 to 14
+    write_rtstruct(tmp_path / "d" / "rt", slices, {"Traced": traced, "Too": traced[:1], "Drawn": [square(2)]})
+    assert taken(tmp_path / "d", P1) == {"Traced.1": 600, "Too.1": 100, "Drawn.1": 25}
+    check, run = both(say, tmp_path / "d")
+    for printed in (check.out, run.err):
+        assert printed.count("count as inside") == 1
+    (tmp_path / "d" / "dataset.toml").write_text('contours = "exclusive"')
+    assert taken(tmp_path / "d", P1) == {"Traced.1": 384, "Too.1": 64, "Drawn.1": 25}
+    assert "count as outside" in both(say, tmp_path / "d")[0].out
+
+
 def test_a_copy_of_a_segmentation_does_not_count(study: Study, tmp_path: Path, say: Say) -> None:
     study(tmp_path / "d")
     seg = tmp_path / "d" / "p2" / "seg.dcm"
@@ -255,10 +348,47 @@ def test_a_file_whose_two_grids_differ_is_told(tmp_path: Path, say: Say) -> None
         scan = nib.load(root / name / "c1.nii.gz")
         scan.set_qform(np.diag([3.0, 3, 3, 1]), 1)
         nib.save(scan, root / name / "c1.nii.gz")
-    note = "c1: the sform of the file gives voxels of 1 x 1 x 2.5 mm and is used; its qform gives 3 x 3 x 3 mm"
+    note = "c1: the sform of the file is used; its qform differs: spacing 3 x 3 x 3 instead of 1 x 1 x 2.5 mm"
     check, run = both(say, root)
     assert note in check.out
     assert note in run.err
+
+
+@pytest.mark.parametrize("ending", [".nii.gz", ".seg.nrrd"])
+def test_labels_on_nearly_the_grid_of_their_image(tmp_path: Path, say: Say, ending: str) -> None:
+    """In all kinds of files: a hundredth of a voxel is nothing, a tenth is told, more is refused or resampled."""
+    import SimpleITK as sitk
+
+    root = pair(tmp_path / "lab")
+    (root / "labels" / "c1.nii.gz").unlink()
+
+    def shifted(mm: float) -> None:
+        label = sitk.GetImageFromArray(labels().T)
+        label.SetSpacing((1, 1, 2.5))
+        label.SetOrigin((-40 + mm, -12, -9))
+        if ending == ".seg.nrrd":
+            for number, value in enumerate((1, 2, 5)):
+                label.SetMetaData(f"Segment{number}_Name", f"label_{value}")
+                label.SetMetaData(f"Segment{number}_LabelValue", str(value))
+        sitk.WriteImage(label, str(root / "labels" / f"c1{ending}"))
+
+    voxels = {"label_1.1": 144, "label_2.1": 49, "label_5.1": 8}
+    for mm, told in ((0.005, False), (0.05, True)):
+        shifted(mm)
+        assert taken(root, "c1") == voxels
+        for printed in (both(say, root)[0].out, both(say, root)[1].err):
+            assert (f"{mm} voxels off" in printed) == told
+    shifted(0.8)
+    differs = f"origin {0.8 if ending == '.nii.gz' else 0.2} mm in x"
+    check, run = both(say, root)
+    assert (check.code, run.code) == (1, 1)
+    for printed in (check.out, run.err):
+        assert f"its image: {differs}" in printed
+    (root / "dataset.toml").write_text("resample = true")
+    assert taken(root, "c1") == voxels  # moved by a whole voxel
+    check, run = both(say, root)
+    for printed in (check.out, run.err):
+        assert f"({differs}" in printed
 
 
 @pytest.mark.parametrize("length", [1e-9, 1e-5, 1e6])

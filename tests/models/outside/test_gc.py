@@ -106,8 +106,8 @@ def test_apptainer_runs_what_the_image_does(tmp_path: Path, monkeypatch: pytest.
     assert "--pwd" not in words
 
 
-def mha(size: str = "5 6 7", data: str = "LOCAL", voxels: int = 210) -> bytes:
-    head = f"ObjectType = Image\nNDims = 3\nDimSize = {size}\nElementType = MET_UCHAR\nElementDataFile = {data}\n"
+def mha(size: str = "5 6 7", data: str = "LOCAL", voxels: int = 210, grid: str = "") -> bytes:
+    head = f"ObjectType = Image\nNDims = 3\nDimSize = {size}\n{grid}ElementType = MET_UCHAR\nElementDataFile = {data}\n"
     return head.encode() + bytes(voxels)
 
 
@@ -120,7 +120,7 @@ def mha(size: str = "5 6 7", data: str = "LOCAL", voxels: int = 210) -> bytes:
         {"a.mha": mha()},
         {"a.mha": mha(data="/etc/passwd")},
         {"a.mha": b"elementdatafile = LOCAL\n" + mha(data="../../x")},
-        {"a.mha": mha(voxels=3)},
+        {"a.mha": mha(voxels=3, grid="ElementSpacing = 1 1.5 3\nOffset = 3 -7 17\n")},  # that of the scan
         {"a.mha": mha("50000 60000 70000")},
         {"a.nii.gz": b"nothing"},
     ],

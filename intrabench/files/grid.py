@@ -1,0 +1,193 @@
+"""The voxel grids of files, and the one rule of when two of them are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.errors import IntraBenchError
+from intrabench.mask import Array, frozen
+
+_CANONICAL = ("S", "A", "R")
+SAME = 0.1
+"""Voxels up to this far apart, in voxels, are at the same place."""
+NOTED = 0.01
+"""From this distance on, in voxels, a note says so."""
+
+
+class OtherGrid(IntraBenchError):
+    """A file does not lie on the grid of its scan, so nothing can be measured with it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The voxel grid of a file: spatial shape in file order and affine (voxel index to RAS millimetres)."""
+
+    shape: tuple[int, int, int]
+    affine: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if len(self.shape) != 3:
+            raise IntraBenchError(f"expected three spatial axes, but the shape is {self.shape}")
+        if self.affine.shape != (4, 4) or not np.isfinite(self.affine).all():
+            raise IntraBenchError("the affine must be a finite 4 x 4 matrix; repair the header of the image")
+        spacing = self.steps
+        if abs(np.linalg.det(self.affine[:3, :3])) <= 1e-6 * spacing.prod():
+            raise IntraBenchError("the affine is singular, so voxels have no volume; repair the header of the image")
+        if not 0.5e-4 < spacing.min() <= spacing.max() < 1e6:
+            spacing_text = " x ".join(f"{length:g}" for length in spacing)
+            raise IntraBenchError(
+                f"voxels of {spacing_text} mm cannot be; repair the header of the image, which is in millimetres"
+            )
+        object.__setattr__(self, "affine", frozen(self.affine))
+
+    def same_as(self, other: Grid) -> bool:
+        """Whether both grids have the same shape, and voxels at the same places to `SAME` everywhere."""
+        return self.apart(other) <= SAME
+
+    def apart(self, other: Grid, part: bool = False) -> float:
+        """How far the voxels of another grid are off those of the same index, at most, in voxels of this grid.
+
+        Infinite if the shapes differ. part: the other grid may have some of the voxels only, also beyond this grid, in
+        any order of axes; then they are compared with the nearest voxels.
+        """
+        if not part and self.shape != other.shape:
+            return np.inf
+        back, nearest = self._between(other, part)
+        off = _corners(other.shape) @ (back - nearest)[:3, :3].T + (back - nearest)[:3, 3]
+        return float(np.abs(off).max()) if _has_all(nearest) else np.inf
+
+    def difference(self, other: Grid, part: bool = False) -> str:
+        """In what another grid differs and by how much, in words; part: as for `apart`."""
+        affine = self._reordered(other) if part else other.affine
+        steps, others = self.steps, np.linalg.norm(affine[:3, :3], axis=0)
+        turned = (self.affine[:3, :3] / steps).T @ (affine[:3, :3] / others)
+        degrees = float(np.degrees(np.arccos(np.clip((np.trace(turned) - 1) / 2, -1, 1))))
+        found, shape = [], other.shape
+        if (np.abs(steps - others) * (np.array(shape) - 1) > SAME * steps).any():
+            found.append(f"spacing {_by(others)} instead of {_by(steps)} mm")
+        if _has_all(signs := np.rint(turned)) and (signs != np.eye(3)).any():
+            found.append(f"axes towards {_towards(affine)} instead of {_towards(self.affine)}")
+        elif np.radians(degrees) * max(shape) > SAME:
+            found.append(f"axes turned {degrees:.2g} degrees")
+        shift = np.abs(affine[:3, 3] - self.affine[:3, 3])
+        off = [f"{mm:.3g} mm in {axis}" for mm, axis in zip(shift, "xyz", strict=True) if mm > NOTED * steps.min()]
+        found += [f"origin {' and '.join(off)}{' off the voxels' if part else ''}"] if off and not found else []
+        if not part and self.shape != shape:
+            found.insert(0, f"shape {_by(shape)} instead of {_by(self.shape)}")
+        return ", ".join(found) or f"up to {self.apart(other, part):.2g} voxels off"
+
+    def _reordered(self, other: Grid) -> NDArray[np.float64]:
+        """The affine of another grid with axes in the order of this grid's, and the origin at a voxel of it, if any."""
+        _, nearest = self._between(other, part=True)
+        if not _has_all(nearest):
+            nearest = np.eye(4)
+            directions = other.affine[:3, :3] / other.steps
+            nearest[:3, :3] = np.rint((self.affine[:3, :3] / self.steps).T @ directions)
+        return other.affine @ np.linalg.inv(nearest) if _has_all(nearest) else other.affine
+
+    def _between(self, other: Grid, part: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The matrix from indices of another grid to those of this one, and what it is if both have the same voxels."""
+        back = np.linalg.inv(self.affine) @ other.affine
+        return back, np.rint(back) if part else np.eye(4)
+
+    @property
+    def steps(self) -> NDArray[np.float64]:
+        """The distances between voxels along the axes of the file, in mm, (3,)."""
+        return np.asarray(np.linalg.norm(self.affine[:3, :3], axis=0))
+
+    @cached_property
+    def skew_degrees(self) -> float:
+        """By how much the angle of two axes differs from a right one, at most."""
+        axes = self.affine[:3, :3] / self.steps
+        return float(np.degrees(np.arcsin(min(1.0, np.abs(axes.T @ axes - np.eye(3)).max()))))
+
+    @cached_property
+    def _to_canonical(self) -> Array:
+        from nibabel.orientations import axcodes2ornt, io_orientation, ornt_transform
+
+        return ornt_transform(io_orientation(self.affine), axcodes2ornt(_CANONICAL))
+
+    @property
+    def canonical_shape(self) -> tuple[int, int, int]:
+        """Shape ``(z, y, x)`` of the canonical array."""
+        z, y, x = (self.shape[axis] for axis in np.argsort(self._to_canonical[:, 0]))
+        return z, y, x
+
+    def to_canonical(self, array: Array) -> Array:
+        """Reorder an array ``shape (+ channel)`` to canonical ``(z, y, x) (+ channel)``, C-contiguous."""
+        from nibabel.orientations import apply_orientation
+
+        return np.ascontiguousarray(apply_orientation(array, self._to_canonical))
+
+    def from_canonical(self, array: Array) -> Array:
+        """The exact inverse of `to_canonical`."""
+        from nibabel.orientations import apply_orientation, axcodes2ornt, io_orientation, ornt_transform
+
+        back = ornt_transform(axcodes2ornt(_CANONICAL), io_orientation(self.affine))
+        return np.ascontiguousarray(apply_orientation(array, back))
+
+    @cached_property
+    def from_canonical_index(self) -> NDArray[np.int64]:
+        """(4, 4) The matrix that takes a canonical index ``(z, y, x, 1)`` to that of the file."""
+        return frozen(np.rint(np.linalg.inv(self.affine) @ self.canonical_affine).astype(np.int64))
+
+    @cached_property
+    def canonical_affine(self) -> NDArray[np.float64]:
+        """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
+        from nibabel.orientations import inv_ornt_aff
+
+        return frozen(np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64))
+
+
+def on_same_grid(
+    name: str,
+    grid: Grid,
+    image: Grid,
+    remedy: str,
+    *,
+    resample: bool = False,
+    part: bool = False,
+    hint: Callable[[], str] = str,
+) -> tuple[str, ...]:
+    """A note if a grid that should be that of an image is a little off it, by more than `NOTED`.
+
+    name: the file, for messages. remedy: what to do if the grid is another one. resample: that is allowed, and noted.
+    part: as for `Grid.apart`. hint: what may explain a difference, such as another grid in the file that fits.
+
+    Raises:
+        OtherGrid: the grid is more than `SAME` off that of the image, and `resample` is false.
+    """
+    apart = image.apart(grid, part)
+    if apart <= NOTED:
+        return ()
+    if apart <= SAME:
+        return (f"labels are up to {apart:.2g} voxels off the grid of the image, and are taken as if on it",)
+    differs = image.difference(grid, part)
+    if resample:
+        return (f"labels lie on a different grid than the image ({differs}); they are resampled by nearest neighbour",)
+    raise OtherGrid(f"{name} lies on a different grid than its image: {differs}{hint()}; {remedy}")
+
+
+def _corners(shape: tuple[int, int, int]) -> NDArray[np.intp]:
+    """The indices of the voxels at the corners, (8, 3)."""
+    return np.stack(np.meshgrid(*((0, extent - 1) for extent in shape)), axis=-1).reshape(-1, 3)
+
+
+def _has_all(matrix: NDArray[np.float64]) -> bool:
+    """Whether a matrix of whole numbers, in its first three rows and columns, takes all indices to all indices."""
+    return bool(np.isclose(abs(np.linalg.det(matrix[:3, :3])), 1))
+
+
+def _towards(affine: Array) -> str:
+    from nibabel.orientations import aff2axcodes
+
+    return "".join(map(str, aff2axcodes(affine)))
+
+
+def _by(values: Iterable[float]) -> str:
+    return " x ".join(f"{value:.4g}" for value in values)
