@@ -57,7 +57,7 @@ def alpha_sums(ratings: ArrayLike, level: Level = "ordinal") -> UnitSums:
     rated = counts.sum(axis=1)
     together = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(len(values))
     together[rated >= 2] /= (rated[rated >= 2] - 1)[:, None, None]
-    return UnitSums(together.reshape(len(counts), -1), rated >= 2, partial(_alpha, values, level))
+    return UnitSums(together.reshape(len(counts), len(values) ** 2), rated >= 2, partial(_alpha, values, level))
 
 
 def _alpha(values: Floats, level: Level, sums: Floats) -> Floats:
