@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,10 @@ import pytest
 import typer
 
 import intrabench
+from intrabench.api import results
 from intrabench.cli.main import app
 from intrabench.models.weights.registry import BY_HAND
+from intrabench.publishing.methods.methods import Methods
 from tests.conftest import Said
 
 TEXTS = (".html", ".svg", ".json", ".jsonl", ".yaml", ".md", ".csv", ".txt")
@@ -27,6 +30,8 @@ DATA = "cubes"
 BASE, OTHER, THIRD = "box_fill", "random_walker", "supervoxels:method=grid"
 PEOPLE = "human:rater=ab"
 SHA256 = "abcdef12" * 8
+REFUSES = "refuses superpixels"
+WORST = "worst annotation of an image"
 MISSES, PART, SPEC = "infinite in 4 of 12", "only cases case-0[0-5]", "box_interp:n=3"
 NAMED = f"{OTHER} (weights {SHA256[:8]})"
 WHO = ("--name", "Lab", "--contact", "a@lab.example", "--licence", "CC-BY-4.0")
@@ -51,13 +56,15 @@ READS: Mapping[str, Sequence[str]] = {
     "export hf": ("made", "--benchmark", f"{DATA}=organization/name/task"),
     "export croissant": ("made",),
     "export ro-crate": ("made",),
+    "intrabench.table": (),
+    "intrabench.compare": (BASE, OTHER),
+    "intrabench.power": (BASE, OTHER),
+    "intrabench.methods": (),
 }
-"""Commands that read results, and what else they are given; what they write is in ``made``."""
+"""Commands and functions that read results, and what else they are given; what they write is in ``made``."""
 
 AFTER = {"board build": "submit"}
 """What must be done before."""
-PYTHON = ("table", "compare", "power", "report", "figures", "methods", "submit")
-"""Commands that are functions, too; they show what is asked of both in one place."""
 
 OTHERS = {
     **dict.fromkeys(("list", "info", "init", "check", "preview", "serve", "job"), "reads no results"),
@@ -67,6 +74,9 @@ OTHERS = {
     "calibrate": "measures actions of people",
     "board check": "says whether a submission is consistent",
     **dict.fromkeys(("superpixels table", "superpixels report"), "shows superpixels only"),
+    **dict.fromkeys((f"intrabench.{name}" for name in ("report", "figures", "submit")), "writes what its command does"),
+    **dict.fromkeys((f"intrabench.{name}" for name in ("merge", "compact", "verify")), "as its command"),
+    "intrabench.compare_published": "compares with printed numbers",
 }
 """Commands that say nothing of models and their scores, by reason."""
 GROUPS = {
@@ -86,7 +96,9 @@ def commands(of: typer.Typer = app, group: str = "") -> list[str]:
 
 def test_every_command_is_entered() -> None:
     known = {" ".join(word for word in one.split() if not word.startswith("--")) for one in READS} | set(OTHERS)
-    missing = [one for one in commands() if one not in known and one.split()[0] not in GROUPS]
+    functions = [name for name, one in vars(results).items() if getattr(one, "__module__", "") == results.__name__]
+    every = [*commands(), *(f"intrabench.{name}" for name in functions if name in intrabench.__all__)]
+    missing = [one for one in every if one not in known and one.split()[0] not in GROUPS]
     assert missing == [], "enter these in READS, with what they say of each fact, or in OTHERS"
 
 
@@ -155,12 +167,29 @@ def text_of(say: Callable[..., Said], output: str, words: Sequence[str], without
 
     words: options of the command and of what comes before it, but not of those in `without`.
     """
+    if output.startswith("intrabench."):
+        return returned(output, dict(zip((word[2:] for word in words[::2]), words[1::2], strict=True)))
     for one in filter(None, (AFTER.get(output), output)):
         said = say(*one.split(), *READS[one], *(() if one in without else words))
         assert said.code in (0, 1), said.err
     files = [path for path in sorted(Path("site" if AFTER.get(output) else "made").rglob("*")) if path.suffix in TEXTS]
     text = " ".join([said.out, said.err, *(path.read_text(encoding="utf-8") for path in files)])
     return " ".join(re.sub(r"</?[a-z][^<>]*>", " ", text).split())
+
+
+def returned(output: str, options: Mapping[str, str]) -> str:
+    """What a function returns, as a text, with its warnings."""
+    if output == "intrabench.power":
+        options = {**options, "difference": "1"}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = getattr(intrabench, output.partition(".")[2])(*READS[output], **options)
+    if isinstance(found, Methods):
+        return found.written()
+    frames = [found] if isinstance(found, pl.DataFrame) else [one.datasets for one in found.values()]
+    shared = [] if isinstance(found, pl.DataFrame) else [str(one.shared) for one in found.values()]
+    lines = [frame.with_columns(pl.selectors.float().round(6)).to_dicts() for frame in frames]
+    return " ".join(map(str, [*lines, *shared, *(str(one.message) for one in told)]))
 
 
 def fewer(rows: pl.DataFrame) -> pl.DataFrame:
@@ -185,6 +214,18 @@ def own_weights(rows: pl.DataFrame) -> pl.DataFrame:
     other = pl.col("model") == OTHER
     hashed = pl.when(other).then(pl.lit(SHA256)).otherwise("weights_sha256")
     return rows.with_columns(weights=pl.when(other).then(pl.lit(BY_HAND)).otherwise("weights"), weights_sha256=hashed)
+
+
+def several_people(rows: pl.DataFrame) -> pl.DataFrame:
+    """Superpixels of pictures that two people annotated: the boundary recall by the second is lower by 0.1."""
+    divided = rows.with_columns(protocol=pl.lit("superpixels@1"), metrics=pl.lit("rec@1"), label=pl.lit("annotation"))
+    people = [
+        divided.with_columns(
+            target=pl.lit(f"annotation.{person}"), instance=pl.lit(person, pl.Int64), rec=pl.col("dice") - 0.1 * person
+        ).with_columns(session=pl.format("{}-{}", "session", "target"))
+        for person in (0, 1)
+    ]
+    return pl.concat(people)
 
 
 ROWS, FILES = "has the rows of sessions, and no mean", "has files and cards, and no mean"
@@ -225,11 +266,15 @@ FACTS = {
             "power": ["+0.020"],
             "report": ["6 of 12 targets"],
             "figures": ["6 of 12 targets"],
-            "methods": ["6 of 12 targets"],
+            "methods": ["6 of 12 targets", "cubes (version"],
             "gap": ["0.020", "0.825", "0.845"],
             "board build": ["6 of the 12 targets"],
             "export eee": ["6 of 12"],
             "export hf": ["6 of 12"],
+            "intrabench.table": ["'cubes': 0.855", "'cubes': 0.845", "6 of 12"],
+            "intrabench.compare": ["'difference': 0.02", "'targets': 6"],
+            "intrabench.power": ["'difference': 0.02", "'patients': 6"],
+            "intrabench.methods": ["6 of 12 targets"],
         },
     ),
     "a model that misses targets": Fact(
@@ -249,6 +294,10 @@ FACTS = {
             "board build": [MISSES],
             "export eee": [MISSES],
             "export hf": [MISSES],
+            "intrabench.table": ["'cubes': inf", MISSES],
+            "intrabench.compare": ["'difference': -inf", "'infinite': 4, 'of': 12, 'others': 0.0"],
+            "intrabench.power": ["'difference': -inf", "'infinite': 4"],
+            "intrabench.methods": [MISSES],
         },
         words=("--metric", "hd95"),
         without=("submit", "board build", "export eee"),
@@ -275,6 +324,10 @@ FACTS = {
             "export hf": ["0.825", PART],
             "export croissant": [PART],
             "export ro-crate": [PART],
+            "intrabench.table": ["'cubes': 0.825", "'sessions': 6"],
+            "intrabench.compare": ["'difference': 0.02", "'patients': 6"],
+            "intrabench.power": ["'difference': 0.02", "'patients': 6"],
+            "intrabench.methods": ["0.825", PART],
         },
         words=("--cases", "case-0[0-5]"),
         without=("board build",),
@@ -285,9 +338,34 @@ FACTS = {
             **{output: [SPEC] for output in READS},
             **dict.fromkeys(("figures", "failures", "export masks", "export croissant"), "does not show it"),
             "submit": "`board build` shows what is submitted",
+            "intrabench.power": "does not show it",
         },
         words=("--prompter", SPEC.replace(":n=3", "")),
         without=("board build",),
+    ),
+    "pictures that several people annotated": Fact(
+        several_people,
+        {
+            **NO_MEANS,
+            "table": [WORST, "0.755", "0.775"],
+            "table --common": [WORST, "0.755", "0.775"],
+            "table --format json": ["0.755", "0.775"],
+            "compare": [WORST, "+0.020"],
+            "compare --json": ['"difference": 0.02', '"targets": 12'],
+            "power": [WORST, "+0.020"],
+            "report": REFUSES,
+            "figures": "draws means, and says nothing of how they are taken",
+            "methods": [WORST, "0.755", "0.775"],
+            "gap": ["0.755", "0.775"],
+            "board build": REFUSES,
+            "export eee": REFUSES,
+            "export hf": REFUSES,
+            "intrabench.table": ["'cubes': 0.755", "'cubes': 0.775"],
+            "intrabench.compare": ["'difference': 0.02", "'targets': 12"],
+            "intrabench.power": ["'difference': 0.02", "'patients': 12"],
+            "intrabench.methods": [WORST, "0.755", "0.775"],
+        },
+        words=("--metric", "rec"),
     ),
     "weights from a file": Fact(
         own_weights,
@@ -311,6 +389,10 @@ FACTS = {
             "export hf": [NAMED],
             "export croissant": "has prompts and data",
             "export ro-crate": ["Weights: file", SHA256],
+            "intrabench.table": [f"'weights': '{BY_HAND}'", SHA256],
+            "intrabench.compare": "compares what it is asked to, by name",
+            "intrabench.power": "compares what it is asked to, by name",
+            "intrabench.methods": ["weights from a file of our own", SHA256],
         },
     ),
 }

@@ -162,9 +162,9 @@ def _named(lines: pl.DataFrame, name: Named, word: str, roots: Sequence[Path]) -
     if matched := [one for one in names if fnmatchcase(one, word)]:
         return lines.filter(pl.any_horizontal(pl.col(column).is_in(matched) for column in columns))
     more = f"; `{command_for(word)}` computes some" if name == "protocol" else ""
+    shown = lines[name if name == "protocol" else f"_{name}"].unique().sort()  # names of protocols have commas
     raise IntraBenchError(
-        f"{_listed(roots)} has no {_WORDS[name]} {word!r}{nearest(word, names)}; it has "
-        f"{', '.join(lines[f'_{name}'].unique().sort())}{more}"
+        f"{_listed(roots)} has no {_WORDS[name]} {word!r}{nearest(word, names)}; it has {', '.join(shown)}{more}"
     )
 
 
