@@ -38,7 +38,7 @@ def _dataset(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str
     if card is None:
         return f"{name(one['dataset'])} ({about})"
     licence = "" if card.licence == "not stated" else f"; licence: {plain(card.licence)}"
-    known = (text for text in (card.title, card.modality) if text not in ("", one["dataset"]))  # a folder may state neither
+    known = (text for text in (card.title, card.modality) if text not in ("", one["dataset"]))  # of folders, maybe none
     details = f"{'; '.join([*map(plain, known), about])}{licence}"
     return f"{name(one['dataset'])} ({details}){cites.cite([card.citation])}"
 
