@@ -119,7 +119,7 @@ def compare(
         IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
     """
     from intrabench.reporting.comparison import make_comparison
-    from intrabench.statistics.compare import folders_of
+    from intrabench.statistics.contests import folders_of
 
     _add(plugin)
     folder, one, other = _folder(out), made_spec(a), made_spec(b)

@@ -138,7 +138,7 @@ def compare(
     arguments: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
     from intrabench.reporting.comparison import as_json, long, make_comparison, make_published_comparison
     from intrabench.reporting.formats import formatted
-    from intrabench.statistics.compare import folders_of
+    from intrabench.statistics.contests import folders_of
     from intrabench.workspace import results_folder
 
     if csv and json:

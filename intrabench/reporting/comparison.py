@@ -15,7 +15,8 @@ from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.results.origin import datasets_of
 from intrabench.results.selection import EVERYTHING, Selection
-from intrabench.statistics.compare import Comparison, Settings, compare, contests, folders_of
+from intrabench.statistics.compare import Comparison, Settings, compare
+from intrabench.statistics.contests import contests, folders_of
 from intrabench.statistics.evaluation import pictures_of, selected_rows
 from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import best, described

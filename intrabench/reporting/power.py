@@ -12,14 +12,8 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import Footnotes, infinite_marks
 from intrabench.results.selection import EVERYTHING, Selection
-from intrabench.statistics.compare import (
-    Contest,
-    Settings,
-    contests,
-    contests_of_models,
-    folders_of,
-    paired,
-)
+from intrabench.statistics.compare import Settings, paired
+from intrabench.statistics.contests import Contest, contests, contests_of_models, folders_of
 from intrabench.statistics.coverage import unequal
 from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import described, summary

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import Store
-from intrabench.statistics.compare import contests
+from intrabench.statistics.contests import contests
 from tests.conftest import Said
 from tests.results.made import rows
 from tests.wording import line_with
