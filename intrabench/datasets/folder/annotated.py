@@ -10,7 +10,7 @@ from pathlib import Path
 from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.photo import read_photo
-from intrabench.datasets.folder.layout import Layout, LoadedCase
+from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
 from intrabench.datasets.folder.pairing import DRAWN
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
@@ -33,6 +33,10 @@ class Annotated(Layout):
     def version(self) -> str:
         """That of the data set; since version 3 people are numbered as their own files are."""
         return "3"
+
+    def complete(self) -> tuple[str, ...]:
+        """The pictures with annotations."""
+        return tuple(case for case, (_, drawn) in self.content.items() if drawn and case not in self.twice)
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The picture and its annotations."""
@@ -57,36 +61,30 @@ def annotated_photos(path: Path, label: Path | None, channel: int) -> Annotated 
     """A folder with ``images`` and ``annotations``: NAME.png, NAME-1.png, ..., or csv, npz, npy, or mat of BSDS500."""
     places = [label] if label else [path / name for name in PLACES]
     images = path / "images" if (path / "images").is_dir() else path
-    where = next((place for place in places if place.is_dir() and place.name in PLACES), None)
-    if where is None or not path.is_dir():
-        return None
-    return _annotated("annotated photographs", _files(images, PICTURES), _files(where, FORMATS))
+    where = [place for place in places if place.is_dir() and place.name in PLACES]
+    pictures, kind = _files(images, PICTURES), "annotated photographs"
+    found: dict[tuple[Path, ...], Annotated] = {
+        (place,): one for place in where if (one := _annotated(kind, pictures, _files(place, FORMATS)))
+    }
+    return first_of(path, found)
 
 
 def photos_beside_annotations(path: Path, label: Path | None, channel: int) -> Annotated | None:
-    """A folder with NAME.jpg beside NAME_human_segmentations.npz, or beside NAME.mat of BSDS500.
-
-    Raises:
-        IntraBenchError: no annotation has a photograph, or there are also photographs beside masks of objects.
-    """
+    """A folder with NAME.jpg beside NAME_human_segmentations.npz, or beside NAME.mat of BSDS500."""
     if label is not None or not path.is_dir():
         return None
     pictures, arrays = _files(path, PICTURES), _files(path, (".npy", ".npz"))
     named = [one for one in arrays if one.stem.endswith(DRAWN)]
     files = [*named, *_files(path, (".mat",))]
-    found = _annotated("photographs beside annotations", pictures, files)
-    if found is None or not any(drawn for _, drawn in found.content.values()):
-        if named:
-            photo = named[0].stem.removesuffix(DRAWN)
-            raise IntraBenchError(f"{named[0]} has no photograph beside it; expected {photo}.jpg or {photo}.png")
+    kind = "photographs beside annotations"
+    found = _annotated(kind, pictures, files)
+    if found is not None and any(drawn for _, drawn in found.content.values()):
+        return found
+    if not named:
         return None
-    masked = [one.name for one in pictures if sum(one.stem == other.stem for other in pictures) > 1]
-    if masked:
-        raise IntraBenchError(
-            f"{path} mixes photographs with annotations of several people ({files[0].name}) and photographs beside "
-            f"masks of objects ({masked[-1]}); move one of both kinds into a folder of its own"
-        )
-    return found
+    photo = named[0].stem.removesuffix(DRAWN)
+    problem = f"{named[0]} has no photograph beside it; expected {photo}.jpg or {photo}.png"
+    return Annotated(kind=kind, content={}, problem=problem)
 
 
 def _files(folder: Path, suffixes: Collection[str]) -> list[Path]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.convert.upright import equal_steps
 from intrabench.datasets.folder.layout import Layout, LoadedCase
+from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, reading
 
@@ -50,6 +52,10 @@ class Dicom(Layout):
         Since version 4 contours take all voxels on them.
         """
         return "4"
+
+    def complete(self) -> tuple[str, ...]:
+        """Those whose files can all be read."""
+        return tuple(case for case in self.content if case not in self.lost)
 
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files of the slices and of their segmentations."""
@@ -84,15 +90,14 @@ class Dicom(Layout):
 
 
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
-    """The layout of a folder that contains DICOM files at any depth and under any names; None if there are none.
+    """The layout of a folder that contains DICOM files at any depth; None if there are none.
 
-    Raises:
-        IntraBenchError: no segmentation belongs to any of the images.
+    They may have any names but those of other formats. Only if there is one, all headers are read.
     """
-    if label is not None or not path.is_dir() or not any(map(_is_dicom, path.rglob("*"))):
+    if label is not None or not any(map(_is_dicom, _candidates(path))):
         return None
     if channel:
-        raise IntraBenchError(f"{path} has DICOM series, which have no channels; omit channel={channel}")
+        return _without_cases(f"{path} has DICOM series, which have no channels; omit channel={channel}")
     found, broken = find_series(path)
     images = [one for one in found if one.modality not in _READERS]
     drawn: dict[str, list[FoundSeries]] = {}
@@ -105,7 +110,7 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
                 drawn.setdefault(image.uid, []).append(one)
     used = [image for image in images if image.uid in drawn]
     if not used:
-        raise IntraBenchError(
+        return _without_cases(
             f"{path} has {len(images)} DICOM image series and {len(strays)} SEG or RTSTRUCT, but none of these was "
             "drawn on any of the images; put images and their segmentations into this folder"
             + "".join(f" ({problem})" for problem in list(broken.values())[:1])
@@ -158,6 +163,16 @@ def _incomplete(
                 why = f"{what} lacks its {lacks}, which may be a file that cannot be read: {problem}"
                 incomplete.setdefault(one.uid, (one, f"{why}; or move that file away if it does not belong there"))
     return list(incomplete.values())
+
+
+def _without_cases(problem: str) -> Dicom:
+    return Dicom(kind="DICOM", content={}, problem=problem)
+
+
+def _candidates(folder: Path) -> Iterator[Path]:
+    """The files at any depth that are of no other format by their name."""
+    for place, _, names in os.walk(folder):
+        yield from (path for path in (Path(place, name) for name in names) if not ending(path))
 
 
 def _is_dicom(path: Path) -> bool:

@@ -40,9 +40,10 @@ class Folder(Dataset):
         """The layout of the files.
 
         Raises:
-            IntraBenchError: the path does not exist, or no layout is recognised.
+            IntraBenchError: the path does not exist, no layout is recognised, or several are and ``dataset.toml`` does
+                not choose.
         """
-        return recognise(self.path, Path(self.label) if self.label else None, self.channel)
+        return recognise(self.path, Path(self.label) if self.label else None, self.channel, self.rules.layout)
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.rules import Rules
@@ -27,7 +27,8 @@ class Layout(ABC):
 
     content: what each case is made of, by its name, also of cases that cannot be loaded; a subclass says what that is.
     kind: name of the layout, for people. labels: the names of labels that the folder declares, also those that do not
-    occur. stated: fields of `DatasetCard` that the folder states. notes: what is unusual, one sentence each.
+    occur. stated: fields of `DatasetCard` that the folder states. notes: what is unusual, one sentence each. problem:
+    why the files give no case, one sentence.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Layout(ABC):
     labels: tuple[str, ...] = ()
     stated: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    problem: str = ""
 
     @property
     def version(self) -> str:
@@ -44,6 +46,10 @@ class Layout(ABC):
     def cases(self) -> tuple[str, ...]:
         """The names of the cases, including those that cannot be loaded."""
         return tuple(self.content)
+
+    def complete(self) -> tuple[str, ...]:
+        """The names of the cases that have a scan and segments, as far as the names of their files say."""
+        return self.cases()
 
     def patient(self, case: str) -> str:
         """The patient that a case is of, if the files say it, else the case."""
@@ -60,3 +66,30 @@ class Layout(ABC):
         Raises:
             IntraBenchError: files are missing, cannot be read or do not fit together.
         """
+
+
+_Found = TypeVar("_Found", bound=Layout)
+
+
+def first_of(root: Path, places: Mapping[tuple[Path, ...], _Found]) -> _Found | None:
+    """The first layout that has complete cases, else the first, with a note on each folder with files of others.
+
+    places: the layouts that are read alike, by their folders in `root`.
+    """
+    chosen = next((place for place, one in places.items() if one.complete()), next(iter(places), None))
+    if chosen is None:
+        return None
+    others = {
+        folder: {file for case in one.cases() for file in one.local_files(case)}
+        for place, one in places.items()
+        for folder in place
+        if folder not in chosen
+    }
+    unused = [folder for folder, files in others.items() if any(folder in file.parents for file in files)]
+    notes = [not_used(f"{folder.relative_to(root)}/") for folder in unused]
+    return replace(places[chosen], notes=(*places[chosen].notes, *notes))
+
+
+def not_used(what: str) -> str:
+    """The note on files or folders that a layout leaves alone."""
+    return f"also there, and not used: {what}"

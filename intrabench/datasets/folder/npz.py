@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +58,13 @@ def read_npz(image: Path, label: Path, values: LabelValues = WHOLE) -> LoadedCas
         )
     drawn = [None] * without + [(box,) for box in boxes]
     return LoadedCase(volume, [replace(one, boxes=box) for one, box in zip(segments, drawn, strict=True)])
+
+
+def is_case(path: Path) -> bool:
+    """Whether a file holds a scan and its labels; True if it cannot be read, for `read_npz` says why."""
+    with suppress(OSError, zipfile.BadZipFile), Arrays(path) as stored:
+        return {"imgs", "gts"} <= set(stored)
+    return True
 
 
 def _boxes(path: Path) -> list[Box]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
-from intrabench.datasets.folder.layout import Layout, LoadedCase
+from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
+from intrabench.datasets.folder.npz import is_case
 from intrabench.datasets.folder.pairing import (
     DRAWN,
     NPZ,
@@ -61,6 +62,14 @@ class Pairs(Layout):
         """The image, if the name of the case says whose labels it has, too."""
         return self.content[case].patient or case
 
+    def complete(self) -> tuple[str, ...]:
+        """Those with one image and one label, also if one file holds both."""
+        return tuple(
+            case
+            for case, pair in self.content.items()
+            if not pair.problem and pair.image and (pair.image != pair.label or is_case(pair.image))
+        )
+
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The image and the label file, and the files that all cases use."""
         pair = self.content[case]
@@ -94,30 +103,32 @@ def two_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
         both = path.is_dir() and label.is_dir()
         return _paired("two folders", files_in(path), files_in(label), channel) if both else None
     places = [place for place in PLACES if all((path / name).is_dir() for name in place)]
-    if not places:
-        return None
-    (first, second), *others = places
-    unused = dict.fromkeys(name for place in others for name in place if name != first)
-    found = _paired(f"{first}/ and {second}/", files_in(path / first), files_in(path / second), channel)
-    return replace(found, notes=tuple(f"also there, and not used: {name}/" for name in unused))
+    read: dict[tuple[Path, ...], Pairs] = {
+        (path / first, path / second): _paired(
+            f"{first}/ and {second}/", files_in(path / first), files_in(path / second), channel
+        )
+        for first, second in places
+    }
+    return first_of(path, read)
 
 
-def one_folder(path: Path, label: Path | None, channel: int) -> Pairs | None:
-    """A folder of ``.npz`` files, or of images and labels, which have endings such as _seg."""
+def npz(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """A folder of ``.npz`` files that hold images and labels."""
     if label is not None or not path.is_dir():
         return None
-    files = files_in(path)
-    npz = {stem(file): Pair(file, file, channel) for file in files if ending(file) == NPZ and not _drawn(file)}
-    if npz:
-        return Pairs(kind="npz of CVPR 2025", content=npz)
+    files = [file for file in files_in(path) if ending(file) == NPZ and not stem(file).endswith(DRAWN)]
+    content = {stem(file): Pair(file, file, channel) for file in files}
+    return Pairs(kind="npz of CVPR 2025", content=content) if content else None
+
+
+def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """A folder of images and labels, which have endings such as _seg."""
+    if label is not None or not path.is_dir():
+        return None
+    files = [file for file in files_in(path) if ending(file) != NPZ]
     labels = [file for file in files if is_label(file)]
     images = [file for file in files if not is_label(file)]
     return _paired("images beside labels", images, labels, channel) if labels else None
-
-
-def _drawn(file: Path) -> bool:
-    """Whether a file holds what several people drew on a photograph."""
-    return stem(file).endswith(DRAWN)
 
 
 def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
@@ -129,7 +140,8 @@ def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs |
     masks = [file for file in files_in(path) if ending(file) in MASKS and stem(file) in names]
     if not masks:
         return None
-    lonely = [file for file in files_in(path) if ending(file) in MASKS and stem(file) not in names]
+    alone = (file for file in files_in(path) if ending(file) in MASKS and stem(file) not in names)
+    lonely = [file for file in alone if not is_label(file)]  # labels are of `images_beside_labels`
     many = several(len(lonely), "picture")
     notes = [f"left out for lack of a photograph of the same name: {many}, such as {one.name}" for one in lonely[:1]]
     return replace(_paired("photographs beside masks", photos, masks, channel), notes=tuple(notes))

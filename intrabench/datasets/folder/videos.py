@@ -9,7 +9,7 @@ from pathlib import Path
 from intrabench.datasets.convert.photo import VOID_NOTE
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.convert.video import people, pictures_in, read_video
-from intrabench.datasets.folder.layout import Layout, LoadedCase
+from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
 from intrabench.datasets.folder.rules import IGNORE, Rules
 
 PLACES = (("JPEGImages/480p", "Annotations/480p"), ("images", "masks"), ("images", "labels"))
@@ -46,6 +46,7 @@ class Videos(Layout):
 def videos(path: Path, label: Path | None, channel: int) -> Videos | None:
     """A folder of videos and their masks, or two such folders."""
     places = [(path, label)] if label else [(path / frames, path / masks) for frames, masks in PLACES]
+    read: dict[tuple[Path, ...], Videos] = {}
     for frames, masks in places:
         if frames.is_dir() and masks.is_dir():
             found = {one.name: (one, masks / one.name) for one in sorted(frames.iterdir()) if _is_video(one)}
@@ -53,14 +54,14 @@ def videos(path: Path, label: Path | None, channel: int) -> Videos | None:
             if shown:
                 left = [f"{name} has no folder of masks in {masks} and is left out" for name in found.keys() - shown]
                 kind = f"videos in {frames.relative_to(path)}" if frames != path else "videos"
-                return Videos(
+                read[frames, masks] = Videos(
                     kind=kind,
                     content=shown,
                     stated={"modality": "natural video, RGB"},
                     notes=tuple(sorted(left)),
                     scribbles=path / "Scribbles" if label is None else None,
                 )
-    return None
+    return first_of(path, read)
 
 
 def _is_video(folder: Path) -> bool:

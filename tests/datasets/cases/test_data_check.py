@@ -199,6 +199,7 @@ def test_what_is_suspicious_about_the_whole(tmp_path: Path, wording: SnapshotAss
         "labels": {"background": 0, "liver": 1, "spleen": 9, "ignore": 5},
     }
     root = pair(nnunet(tmp_path / "both", told))
+    (root / "dataset.toml").write_text('layout = "nnunet"')
     save(root / "imagesTr" / "case_001_0000.nii.gz", image(0))
     lines = look(root)[1]
     assert lines[-4:] == wording

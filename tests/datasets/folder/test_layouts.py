@@ -413,13 +413,6 @@ def test_folders_that_hold_nothing(tmp_path: Path, wording: SnapshotAssertion) -
         registry.make("datasets", str(tmp_path / "missing"))
 
 
-def test_the_more_specific_layout_wins(tmp_path: Path, wording: SnapshotAssertion) -> None:
-    root = pair(nnunet(tmp_path / "both"))
-    dataset = registry.make("datasets", str(root))
-    assert dataset.layout.kind == "nnU-Net"
-    assert dataset.layout.notes == wording
-
-
 def test_a_scaled_nifti_is_read_as_floats(tmp_path: Path) -> None:
     root = pair(tmp_path / "lab")
     written = nib.Nifti1Image(np.stack([image(), image(1)], axis=-1).astype(np.int16), AFFINE)
