@@ -170,8 +170,9 @@ def _without_cases(problem: str) -> Dicom:
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    """The files at any depth that are of no other format by their name."""
-    for place, _, names in os.walk(folder):
+    """The files at any depth that are of no other format by their name, without those of hidden folders."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "."]
         yield from (path for path in (Path(place, name) for name in names) if not ending(path))
 
 

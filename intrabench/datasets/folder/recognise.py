@@ -48,8 +48,7 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
 def recognise(path: Path, label: Path | None, channel: int, name: LayoutName | None = None) -> Layout:
     """The layout of a folder or file, with a note on each file of another layout that it does not use.
 
-    A layout without a complete case counts only if no other has one. name: that of the layout of a folder that has
-    several; the file that `channel` or `label` are given for has one.
+    A layout without a complete case counts only if no other has one. name: the one to use if a folder has several.
 
     Raises:
         IntraBenchError: the path does not exist, no layout is recognised, or several are and none is named.

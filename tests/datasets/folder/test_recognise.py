@@ -236,6 +236,9 @@ def test_headers_are_read_only_if_there_is_a_dicom_file(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(dicom_series, "_read_headers", counted)
     root = pair(nnunet(tmp_path / "set", cases=0))
+    (root / ".cache").mkdir()
+    (root / ".cache" / "IM0001").write_bytes(bytes(128) + b"DICM")
+    (root / "IM0002.png").write_bytes(bytes(128) + b"DICM")
     opened(root)
     assert not read
     (root / "IM0001").write_bytes(bytes(128) + b"DICM")
