@@ -152,6 +152,133 @@ def test_dicom_without_drawings_or_of_other_patients(tmp_path: Path, wording: Sn
     assert caught == wording
 
 
+CORNERS = np.array([[4.5, 4.5], [4.5, 9.5], [8.5, 9.5], [8.5, 4.5]])
+ASKED, HERE, TOO = "1.2.840.5.70000001", "1.2.840.5.10000002", "1.2.840.5.10000003"
+
+
+def stale(root: Path, drawn: str = "RTSTRUCT", **tags: Any) -> Path:
+    """A SEG or RTSTRUCT, on a scan with other UIDs than the one that is there now, `HERE`.
+
+    tags: of that scan. The structure set has 40 voxels in two slices, the segmentation those of `DRAWN`.
+    """
+    scan = (image().T + 1000).astype(np.uint16)
+    gone = write_ct(root.parent / "gone", scan, SeriesInstanceUID=ASKED, **tags)
+    write_ct(root / "ct", scan, SeriesInstanceUID=HERE, SeriesNumber=4, SeriesDescription="Thorax")
+    if drawn == "SEG":
+        return write_seg(root / "drawn", gone, {"Liver": DRAWN.T == 1, "Tumour": DRAWN.T == 2})
+    return write_rtstruct(
+        root / "drawn", gone, {"GTV": [np.column_stack([CORNERS, np.full(4, 2.0 * z)]) for z in (2, 3)]}
+    )
+
+
+def beside(root: Path, **tags: Any) -> None:
+    """Adds another scan."""
+    given: dict[str, Any] = {"SeriesInstanceUID": TOO, "SeriesNumber": 5, **tags}
+    write_ct(root / "more" / given["SeriesInstanceUID"], (image(1).T + 1000).astype(np.uint16), **given)
+
+
+@pytest.mark.parametrize("drawn", ["SEG", "RTSTRUCT"])
+def test_the_only_series_of_a_study_and_frame_is_taken_for_one_that_is_gone(
+    tmp_path: Path, drawn: str, wording: SnapshotAssertion
+) -> None:
+    """Those of other studies and frames, and a dose on the same images, do not make it two."""
+    root = tmp_path / "study"
+    stale(root, drawn)
+    beside(root, StudyInstanceUID=uid("another"))
+    beside(root, FrameOfReferenceUID=uid("another"), SeriesInstanceUID="1.2.840.5.4")
+    beside(root, Modality="RTDOSE", SeriesInstanceUID="1.2.840.5.5")
+    dataset = registry.make("datasets", str(root))
+    (case,) = dataset.cases()
+    assert case == "patient 4 10000002"
+    targets = found(root, case, np.diag([-1.0, -1.0, 2.0, 1.0]))
+    inside = np.zeros(SHAPE, dtype=bool)
+    inside[5:9, 5:10, 2:4] = True
+    masks = {"SEG": {"Liver.1": DRAWN == 1, "Tumour.1": DRAWN == 2}, "RTSTRUCT": {"GTV.1": inside}}
+    assert same(targets, masks[drawn])
+    volume, _ = dataset.load(case, NO_FILES)
+    assert np.array_equal(volume.grid.from_canonical(volume.array), image())
+    (told,) = [note for note in volume.notes if str(root / "drawn") in note and "voxels" not in note]
+    assert told == wording
+    assert dataset.card.caveats == ("2 of 3 image series have no segmentation; they are left out",)
+
+
+def test_images_that_are_there_under_a_new_series_are_those_that_were_drawn_on(tmp_path: Path) -> None:
+    """Images decide where series do not; nothing is noted."""
+    root = tmp_path / "study"
+    path = stale(root)
+    (images,) = (
+        one.ContourImageSequence
+        for frame in (pydicom.dcmread(path).ReferencedFrameOfReferenceSequence)
+        for study in frame.RTReferencedStudySequence
+        for one in study.RTReferencedSeriesSequence
+    )
+    for slice_, named in zip(sorted((root / "ct").iterdir()), images, strict=True):
+        change(slice_, SOPInstanceUID=named.ReferencedSOPInstanceUID)
+    beside(root)
+    dataset = registry.make("datasets", str(root))
+    volume, (gtv,) = dataset.load("patient 4 10000002", NO_FILES)
+    assert (volume.notes, gtv.mask.voxels) == ((), 40)
+
+
+STALE: dict[str, tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]] = {
+    "two candidates": ({}, [{}], {}),
+    "another frame": ({"FrameOfReferenceUID": uid("another")}, [], {}),
+    "another study": ({"StudyInstanceUID": uid("another")}, [], {}),
+    "another frame and study": ({"FrameOfReferenceUID": uid("another"), "StudyInstanceUID": uid("another")}, [{}], {}),
+    "many of them": (
+        {"FrameOfReferenceUID": uid("another")},
+        [{"SeriesInstanceUID": f"1.2.840.5.8{n}"} for n in range(4)],
+        {},
+    ),
+    "no study": ({}, [], {"StudyInstanceUID": None}),
+    "nothing named": ({}, [{}], {"ReferencedFrameOfReferenceSequence": None, "FrameOfReferenceUID": uid("frame")}),
+    "two frames": ({}, [], {"FrameOfReferenceUID": uid("another")}),
+}
+"""Tags of the scan that was drawn on, other scans in the folder, and changes of the structure set."""
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_a_series_that_is_gone_and_no_other_that_is_certain(
+    tmp_path: Path, name: str, wording: SnapshotAssertion
+) -> None:
+    root = tmp_path / "study"
+    tags, more, changes = STALE[name]
+    path = stale(root, **tags)
+    change(path, **changes)
+    for other in more:
+        beside(root, **other)
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
+    assert caught == wording
+    drawn_series(root, "1.2.840.5.60000001", PatientID="P", StudyInstanceUID="1.9", FrameOfReferenceUID="1.9")
+    dataset = registry.make("datasets", str(root))
+    assert dataset.cases() == ("P 60000001",)
+    assert len([note for note in dataset.card.caveats if str(path) in note]) == 1
+
+
+def test_a_series_whose_images_may_be_what_cannot_be_read_is_not_replaced(
+    tmp_path: Path, wording: SnapshotAssertion
+) -> None:
+    root = tmp_path / "study"
+    stale(root)
+    broken = root / "broken.dcm"
+    broken.write_bytes((tmp_path / "gone" / "000").read_bytes()[:300])
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
+    assert caught == wording
+    broken.unlink()
+    assert names_in(root) == ["patient 4 10000002"]
+
+
+def test_segmentations_without_images(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = tmp_path / "study"
+    change(stale(root, "SEG"), ReferencedSeriesSequence=None)
+    shutil.rmtree(root / "ct")
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
+    assert caught == wording
+
+
 def drawn_series(root: Path, series: str, **tags: Any) -> str:
     """Adds a series with a SEG to a folder; returns its folder."""
     images = write_ct(root / series / "ct", (image().T + 1000).astype(np.uint16), SeriesInstanceUID=series, **tags)
