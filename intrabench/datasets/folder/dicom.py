@@ -28,7 +28,7 @@ _READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
     "RTSTRUCT": lambda path, series, rules: read_rtstruct(path, series, rules.contours),
 }
 _NO_SCANS = ("KO", "PR", "REG", "RTDOSE", "RTPLAN", "RTRECORD", "SR")
-"""Modalities of what lies beside scans: no scan is lacking a segmentation, or may be what one was drawn on."""
+"""Modalities of series that lie beside scans; nothing is drawn on them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,7 +83,7 @@ class Dicom(Layout):
         notes = [f"the series has several acquisitions; {used} of {all_} images are used"] if used < all_ else []
         notes += [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
         notes += [
-            f"{_asked(one)}; this series is taken for it, as the only one of its study and frame of reference"
+            f"{_asked(one)}; the only series of its study and frame of reference is taken instead"
             for one in drawn
             if one.refers and image.uid not in one.refers_to
         ]
