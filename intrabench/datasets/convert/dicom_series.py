@@ -27,7 +27,8 @@ from intrabench.volume import Volume, check_intensities
 from intrabench.workspace import data_root
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
-_FOUND = (*_IDENTITY, "SeriesNumber", "PatientID", *dicom_references.KEYWORDS)
+_ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID")
+_FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.KEYWORDS)
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _FRAMES = "SharedFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (*_IDENTITY, _FRAMES, "NumberOfFrames", *dicom_plane.TAGS, *dicom_pixels.TAGS, *dicom_mosaic.TAGS)
@@ -37,18 +38,28 @@ _READ = (*_IDENTITY, _FRAMES, "NumberOfFrames", *dicom_plane.TAGS, *dicom_pixels
 class FoundSeries:
     """A series in a folder, as described by its headers; missing texts are empty.
 
-    number: the SeriesNumber. refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on. If a file
-    names single images instead, the series in the folder that hold them. instances: SOPInstanceUIDs of the files.
+    number: the SeriesNumber. study: the StudyInstanceUID. frame_of_reference: empty if a file has several. instances:
+    SOPInstanceUIDs of the files. refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on: those
+    that a file names or, if none of these is in the folder, those there that hold single images that it names.
+    images_named: how many single images those are, also elsewhere.
     """
 
     uid: str
     modality: str
     number: str
+    description: str
     patient_id: str
+    study: str
     frame_of_reference: str
     paths: tuple[Path, ...]
     instances: frozenset[str]
     refers_to: tuple[str, ...] = ()
+    images_named: int = 0
+
+    @property
+    def refers(self) -> bool:
+        """Whether it names series or images, wherever these are."""
+        return bool(self.refers_to or self.images_named)
 
 
 def listing_of(folder: Path) -> Path:
@@ -184,9 +195,11 @@ def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) 
         uid,
         text("Modality"),
         _number(files[0][1]),
+        text("SeriesDescription"),
         text("PatientID"),
-        # structure sets state it only among their references
-        text("FrameOfReferenceUID") or min(references.frames, default=""),
+        text("StudyInstanceUID"),
+        # structure sets state it among their references
+        "".join(references.frames) if len(references.frames) == 1 else "",
         tuple(path for path, _ in files),
         frozenset(str(header.SOPInstanceUID) for _, header in files),
     )
@@ -202,8 +215,10 @@ def _number(header: Any) -> str:
 def _referring(series: FoundSeries, references: References, others: Sequence[FoundSeries]) -> FoundSeries:
     if series.modality not in _DRAWN:
         return series
-    holding = {other.uid for other in others if not other.instances.isdisjoint(references.instances)}
-    return replace(series, refers_to=tuple(sorted(references.series or holding)))
+    named = references.series
+    if named.isdisjoint(other.uid for other in others):
+        named = frozenset(one.uid for one in others if not one.instances.isdisjoint(references.instances)) or named
+    return replace(series, refers_to=tuple(sorted(named)), images_named=len(references.instances))
 
 
 def read_series(paths: Sequence[Path], gaps: Gaps = "refuse", drawn: Vectors | None = None) -> Series:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,14 @@ from intrabench.datasets.convert.upright import equal_steps
 from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import IntraBenchError, reading
+from intrabench.errors import IntraBenchError, reading, several
 
 _READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
     "SEG": lambda path, series, rules: read_seg(path, series, rules.resample),
     "RTSTRUCT": lambda path, series, rules: read_rtstruct(path, series, rules.contours),
 }
+_NO_SCANS = ("KO", "PR", "REG", "RTDOSE", "RTPLAN", "RTRECORD", "SR")
+"""Modalities of series that lie beside scans; nothing is drawn on them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,9 +51,10 @@ class Dicom(Layout):
     def version(self) -> str:
         """That of the data set; since version 3 cases are named by what their own series says.
 
-        Since version 4 contours take all voxels on them.
+        Since version 4 contours take all voxels on them; since version 5 segmentations of images that are not there
+        belong to the only series of their study and frame of reference.
         """
-        return "4"
+        return "5"
 
     def complete(self) -> tuple[str, ...]:
         """Those whose files can all be read."""
@@ -85,6 +88,11 @@ class Dicom(Layout):
         all_, used = len(image.paths), len(chosen)
         notes = [f"the series has several acquisitions; {used} of {all_} images are used"] if used < all_ else []
         notes += [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
+        notes += [
+            f"{_asked(one)}; the only series of its study and frame of reference is taken instead"
+            for one in drawn
+            if one.refers and image.uid not in one.refers_to
+        ]
         volume = replace(series.volume, notes=(*series.volume.notes, *notes, *copies))
         return LoadedCase(*(equal_steps(volume, segments, series.levels) if series.uneven else (volume, segments)))
 
@@ -99,23 +107,24 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     if channel:
         return _without_cases(f"{path} has DICOM series, which have no channels; omit channel={channel}")
     found, broken = find_series(path)
-    images = [one for one in found if one.modality not in _READERS]
+    suspects = _suspects(path, found, broken)
+    images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS)]
     drawn: dict[str, list[FoundSeries]] = {}
     strays = []
     for one in found:
         if one.modality in _READERS:
-            on = _drawn_on(one, images)
+            # Of a file that cannot be read nobody knows whether it is what the segmentation names.
+            on = _named(one, images) if one.refers and one.uid in suspects else _drawn_on(one, images)
             strays += [] if on else [one]
             for image in on:
                 drawn.setdefault(image.uid, []).append(one)
     used = [image for image in images if image.uid in drawn]
+    alone = [one for one in (*images, *strays) if one.uid not in drawn]
+    incomplete = [(one, _may_lack(one, suspects[one.uid])) for one in alone if one.uid in suspects]
+    unmatched = [_unmatched(one, images) for one in strays if one.uid not in suspects]
     if not used:
-        return _without_cases(
-            f"{path} has {len(images)} DICOM image series and {len(strays)} SEG or RTSTRUCT, but none of these was "
-            "drawn on any of the images; put images and their segmentations into this folder"
-            + "".join(f" ({problem})" for problem in list(broken.values())[:1])
-        )
-    incomplete = _incomplete(path, found, {one.uid for one in (*images, *strays)} - drawn.keys(), broken)
+        lacking = [why for one, why in incomplete if one in strays]
+        return _without_cases(f"{path} has {_unusable(images, strays, [*unmatched, *lacking, *broken.values()])}")
     names = _names([*used, *(one for one, _ in incomplete)])
     series: dict[str, tuple[FoundSeries, Sequence[FoundSeries]]] = {
         names[image.uid]: (image, drawn[image.uid]) for image in used
@@ -123,14 +132,9 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     series |= {names[one.uid]: (one, ()) for one, _ in incomplete}
     lost = {names[one.uid]: problem for one, problem in incomplete}
     modalities = {image.modality for image in used}
-    reported = [one for one, _ in incomplete]
-    notes = [
-        f"{one.paths[0]} was drawn on images that are not in this folder; it is left out"
-        for one in strays
-        if one not in reported
-    ]
+    notes = [f"{why}; it is left out" for why in unmatched]
     notes += [f"{problem}; it is left out" for problem in broken.values()]
-    if unused := sum(image.uid not in drawn and image not in reported for image in images):
+    if unused := sum(image.uid not in drawn and image.uid not in suspects for image in images):
         notes.append(f"{unused} of {len(images)} image series have no segmentation; they are left out")
     return Dicom(
         kind="DICOM",
@@ -141,28 +145,28 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     )
 
 
-def _incomplete(
-    root: Path, found: Sequence[FoundSeries], alone: Collection[str], broken: Mapping[Path, str]
-) -> list[tuple[FoundSeries, str]]:
-    """The series that are `alone` (UIDs) because what they lack may be a broken file, and a sentence on each.
+def _suspects(root: Path, found: Sequence[FoundSeries], broken: Mapping[Path, str]) -> dict[str, str]:
+    """The UIDs of series that a broken file may belong to, and what is wrong with the first one.
 
-    A broken file may belong to the series in its folder or, if there are none, in the next folder above that has some.
+    Those are the series in its folder or, if there are none, in the next folder above that has some.
     """
-    incomplete: dict[str, tuple[FoundSeries, str]] = {}
+    suspects: dict[str, str] = {}
     for path, problem in broken.items():
-        near: list[FoundSeries] = []
         for folder in path.parents:
-            near = [one for one in found if any(folder in other.parents for other in one.paths)]
+            near = [one.uid for one in found if any(folder in other.parents for other in one.paths)]
+            suspects = dict.fromkeys(near, problem) | suspects
             if near or folder == root:
                 break
-        for one in near:
-            if one.uid in alone:
-                what, lacks = (
-                    (one.paths[0], "images") if one.modality in _READERS else (one.paths[0].parent, "segmentation")
-                )
-                why = f"{what} lacks its {lacks}, which may be a file that cannot be read: {problem}"
-                incomplete.setdefault(one.uid, (one, f"{why}; or move that file away if it does not belong there"))
-    return list(incomplete.values())
+    return suspects
+
+
+def _may_lack(one: FoundSeries, problem: str) -> str:
+    """A sentence on a series that is alone because what it lacks may be a broken file."""
+    what, lacks = (one.paths[0], "images") if one.modality in _READERS else (one.paths[0].parent, "segmentation")
+    return (
+        f"{what} lacks its {lacks}, which may be a file that cannot be read: {problem}; or move that file away if it "
+        "does not belong there"
+    )
 
 
 def _without_cases(problem: str) -> Dicom:
@@ -194,12 +198,72 @@ def _lacking(content: Any, image: FoundSeries) -> frozenset[str]:
 
 
 def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
-    """The series that a file refers to; if it refers to none, the only series in its frame of reference."""
-    if drawn.refers_to:
-        return [image for image in images if image.uid in drawn.refers_to]
-    frame = drawn.frame_of_reference
-    near = [image for image in images if frame and image.frame_of_reference == frame]
-    return near if len(near) == 1 else []
+    """The series that a file refers to; if none of these is there, the only one that it may be of."""
+    likely = _likely(drawn, images)
+    return _named(drawn, images) or (likely if len(likely) == 1 else [])
+
+
+def _named(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
+    return [image for image in images if image.uid in drawn.refers_to]
+
+
+def _likely(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
+    """The series in the frame of reference of a file; if it refers to others, only those of its study."""
+    near = _in_frame(drawn, images)
+    return _of_study(drawn, near) if drawn.refers else near
+
+
+def _in_frame(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
+    return [one for one in images if one.frame_of_reference == drawn.frame_of_reference != ""]
+
+
+def _of_study(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
+    return [one for one in images if one.study == drawn.study != ""]
+
+
+def _unusable(images: Sequence[FoundSeries], strays: Sequence[FoundSeries], why: Sequence[str]) -> str:
+    """What a folder has in which no segmentation belongs to any image; `why`: what is wrong."""
+    scans = f"{len(images)} DICOM image series" if images else "no DICOM images"
+    masks = f"{len(strays)} SEG or RTSTRUCT" if strays else "no SEG or RTSTRUCT"
+    apart = ", which do not belong together" if images and strays else ""
+    first = f" ({why[0]})" if why else ""
+    return (
+        f"{scans} and {masks}{apart}{first}; put images and the segmentations that were drawn on them into this folder"
+    )
+
+
+def _unmatched(drawn: FoundSeries, images: Sequence[FoundSeries]) -> str:
+    """Why a file belongs to none of the series, and which those are."""
+    if likely := _likely(drawn, images):
+        alike = "study and frame of reference" if drawn.refers else "frame of reference"
+        return f"{_asked(drawn)}, and {len(likely)} series have its {alike}: {_listed(likely)}; keep one of them"
+    if study := _of_study(drawn, images):
+        return f"{_asked(drawn)}; those of its study are not in its frame of reference: {_listed(study)}"
+    if frame := _in_frame(drawn, images):
+        return f"{_asked(drawn)}; those in its frame of reference are not of its study: {_listed(frame)}"
+    return _asked(drawn) + (f"; those here are not of its study: {_listed(images)}" if images else "")
+
+
+def _asked(drawn: FoundSeries) -> str:
+    """What a file says that it was drawn on, which is not there."""
+    if not drawn.refers:
+        return f"{drawn.paths[0]} does not name the images that it was drawn on"
+    count = len(drawn.refers_to) or drawn.images_named
+    what = _some([f"series ...{_end(uid)}" for uid in drawn.refers_to]) or several(count, "image")
+    return f"{drawn.paths[0]} was drawn on {what}, which {'is' if count == 1 else 'are'} not in this folder"
+
+
+def _listed(images: Sequence[FoundSeries]) -> str:
+    """Series as people know them: number, description and the end of the UID."""
+    texts = [
+        ("series", one.number, one.description and f'"{one.description}"', f"...{_end(one.uid)}") for one in images
+    ]
+    return _some([" ".join(filter(None, parts)) for parts in texts])
+
+
+def _some(texts: Sequence[str]) -> str:
+    """Texts, of many only the first ones."""
+    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
 
 
 def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
@@ -208,7 +272,7 @@ def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
     It is made of what the series itself says, so it stays when others are added or removed. So the end of the UID is
     always there: a number may come twice, and the only series of a patient may get company.
     """
-    names = {one.uid: _name(one, re.sub(r"(\.0)+$", "", one.uid)[-_END:]) for one in images}  # some all end in .0.0.0
+    names = {one.uid: _name(one, _end(one.uid)) for one in images}
     times = Counter(names.values())
     return {one.uid: _name(one, one.uid) if times[names[one.uid]] > 1 else names[one.uid] for one in images}
 
@@ -217,5 +281,12 @@ def _name(image: FoundSeries, uid: str) -> str:
     return " ".join(filter(None, (image.patient_id, image.number, uid)))
 
 
+def _end(uid: str) -> str:
+    """The end of a UID, without the .0.0.0 in which all those of some scanners end."""
+    return re.sub(r"(\.0)+$", "", uid)[-_END:]
+
+
 _END = 8
-"""Digits of a UID in the name of a case."""
+"""Digits of a UID in the name of a case, and in sentences."""
+_SHOWN = 4
+"""Series that a sentence names at most."""

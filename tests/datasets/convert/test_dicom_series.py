@@ -327,7 +327,8 @@ def test_refusals_of_multi_frame_files(tmp_path: Path, wording: SnapshotAssertio
 
 
 def test_series_are_found_whatever_their_files_are_called(tmp_path: Path) -> None:
-    first = write_ct(tmp_path / "deep" / "a", STORED, SeriesNumber=7, PatientID="one ", SeriesInstanceUID="1.2.1")
+    told = {"SeriesNumber": 7, "SeriesDescription": "Thorax", "PatientID": "one "}
+    first = write_ct(tmp_path / "deep" / "a", STORED, SeriesInstanceUID="1.2.1", **told)
     second = write_ct(
         tmp_path / "deep" / "b", STORED, SeriesInstanceUID="1.2.2", PatientID=None, StudyInstanceUID="1.9"
     )
@@ -338,12 +339,14 @@ def test_series_are_found_whatever_their_files_are_called(tmp_path: Path) -> Non
     square = np.array([[1, 1, 2], [3, 1, 2], [3, 3, 2]])
     write_rtstruct(tmp_path / "rt", second, {"a": [square]}, SeriesInstanceUID="1.2.4")
     found, _ = find_series(tmp_path)
-    assert [(s.uid, s.modality, s.number, s.patient_id) for s in found] == [
-        ("1.2.1", "CT", "7", "one"),
-        ("1.2.2", "CT", "", ""),
-        ("1.2.3", "SEG", "1", "one"),
-        ("1.2.4", "RTSTRUCT", "", ""),
+    assert [(s.uid, s.modality, s.number, s.description, s.patient_id) for s in found] == [
+        ("1.2.1", "CT", "7", "Thorax", "one"),
+        ("1.2.2", "CT", "", "", ""),
+        ("1.2.3", "SEG", "1", "", "one"),
+        ("1.2.4", "RTSTRUCT", "", "", ""),
     ]
+    assert [s.study for s in found] == [uid("study"), "1.9", uid("study"), "1.9"]
+    assert [s.images_named for s in found] == [0, 0, 6, 6]
     assert [s.refers_to for s in found] == [(), (), ("1.2.1",), ("1.2.2",)]
     assert {s.frame_of_reference for s in found} == {uid("frame")}
     assert set(found[0].paths) == set(first)
@@ -360,6 +363,11 @@ def test_references_to_single_images_are_resolved(tmp_path: Path) -> None:
     assert {s.refers_to for s in find_series(tmp_path)[0]} == {()}
     change(seg, SourceImageSequence=images)
     assert {s.modality: s.refers_to for s in find_series(tmp_path)[0]} == {"CT": (), "SEG": ("1.2.1",)}
+    for series, refers_to in (("1.2.8", "1.2.1"), ("1.2.2", "1.2.2")):  # one that is there counts before its images
+        change(seg, ReferencedSeriesSequence=[item(SeriesInstanceUID=series)])
+        assert find_series(tmp_path)[0][-1].refers_to == (refers_to,)
+    change(seg, SourceImageSequence=None, ReferencedSeriesSequence=[item(SeriesInstanceUID="1.2.8")])
+    assert find_series(tmp_path)[0][-1].refers_to == ("1.2.8",)
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path, wording: SnapshotAssertion) -> None:

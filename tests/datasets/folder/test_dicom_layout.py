@@ -26,6 +26,10 @@ from tests.wording import without_reasons
 pytestmark = pytest.mark.usefixtures("data")
 
 DRAWN = labels()
+SQUARES = [np.array([[4.5, 4.5, z], [4.5, 9.5, z], [8.5, 9.5, z], [8.5, 4.5, z]]) for z in (4.0, 6.0)]
+INSIDE = np.zeros(SHAPE, dtype=bool)
+INSIDE[5:9, 5:10, 2:4] = True
+"""Contours on two slices, and the 40 voxels in them."""
 THICK, THIN, P2 = "p1 2 1.2.4", "p1 4 1.2.3", "p2 00000001"
 """The cases: PatientID, SeriesNumber if there is one, and the end of the series UID."""
 
@@ -42,9 +46,7 @@ def dicom_folder(root: Path) -> Path:
     write_ct(root / "p3", scan, PatientID="p3", FrameOfReferenceUID=uid("nothing drawn"))
     drawn = DRAWN.T
     write_seg(root / "p1" / "seg.dcm", thin, {"Liver": drawn == 1, "Tumour": drawn == 2})
-    corners = np.array([[4.5, 4.5], [4.5, 9.5], [8.5, 9.5], [8.5, 4.5]])
-    contours = [np.column_stack([corners, np.full(4, 2.0 * z)]) for z in (2, 3)]
-    write_rtstruct(root / "p1" / "rt.dcm", thin, {"GTV": contours})
+    write_rtstruct(root / "p1" / "rt.dcm", thin, {"GTV": SQUARES})
     write_seg(root / "p1" / "thick.dcm", thick, {"Liver": (drawn == 1)[::2]})
     write_seg(root / "p2" / "seg.dcm", other, {"Liver": (drawn == 1)[::-1]})
     return root
@@ -58,13 +60,11 @@ def test_dicom(tmp_path: Path, wording: SnapshotAssertion) -> None:
     assert dataset.card.modality == "CT"
     assert dataset.card.caveats == wording
     affine = np.diag([-1.0, -1.0, 2.0, 1.0])
-    inside = np.zeros(SHAPE, dtype=bool)
-    inside[5:9, 5:10, 2:4] = True
     targets = found(root, THIN, affine)
     assert {key: targets[key].sum() for key in targets} == {"GTV.1": 40, "Liver.1": 144, "Tumour.1": 49}
     assert np.array_equal(targets["Liver.1"], DRAWN == 1)
     assert np.array_equal(targets["Tumour.1"], DRAWN == 2)
-    assert np.array_equal(targets["GTV.1"], inside)
+    assert np.array_equal(targets["GTV.1"], INSIDE)
     affine[2, 2] = 5
     assert same(found(root, THICK, affine), {"Liver.1": (DRAWN == 1)[:, :, ::2]})
     scan = store.open_case(dataset, THIN).volume
@@ -149,6 +149,140 @@ def test_dicom_without_drawings_or_of_other_patients(tmp_path: Path, wording: Sn
     (root / "p1" / "seg.dcm").rename(only / "seg.dcm")
     with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", str(only))
+    assert caught == wording
+
+
+ASKED, HERE, TOO = "1.2.840.5.70000001", "1.2.840.5.10000002", "1.2.840.5.10000003"
+
+
+def stale(root: Path, drawn: str = "RTSTRUCT", **tags: Any) -> Path:
+    """A SEG or RTSTRUCT, on a scan with other UIDs than the one that is there now, `HERE`.
+
+    tags: of that scan. The structure set has 40 voxels in two slices, the segmentation those of `DRAWN`.
+    """
+    scan = (image().T + 1000).astype(np.uint16)
+    gone = write_ct(root.parent / "gone", scan, SeriesInstanceUID=ASKED, **tags)
+    write_ct(root / "ct", scan, SeriesInstanceUID=HERE, SeriesNumber=4, SeriesDescription="Thorax")
+    if drawn == "SEG":
+        return write_seg(root / "drawn", gone, {"Liver": DRAWN.T == 1, "Tumour": DRAWN.T == 2})
+    return write_rtstruct(root / "drawn", gone, {"GTV": SQUARES})
+
+
+def beside(root: Path, **tags: Any) -> None:
+    """Adds another scan."""
+    given: dict[str, Any] = {"SeriesInstanceUID": TOO, "SeriesNumber": 5, **tags}
+    write_ct(root / "more" / given["SeriesInstanceUID"], (image(1).T + 1000).astype(np.uint16), **given)
+
+
+@pytest.mark.parametrize("drawn", ["SEG", "RTSTRUCT"])
+def test_the_only_series_of_a_study_and_frame_is_taken_for_one_that_is_gone(
+    tmp_path: Path, drawn: str, wording: SnapshotAssertion
+) -> None:
+    """Those of other studies and frames, and a dose on the same images, do not make it two."""
+    root = tmp_path / "study"
+    stale(root, drawn)
+    beside(root, StudyInstanceUID=uid("another"))
+    beside(root, FrameOfReferenceUID=uid("another"), SeriesInstanceUID="1.2.840.5.4")
+    beside(root, Modality="RTDOSE", SeriesInstanceUID="1.2.840.5.5")
+    dataset = registry.make("datasets", str(root))
+    (case,) = dataset.cases()
+    assert case == "patient 4 10000002"
+    targets = found(root, case, np.diag([-1.0, -1.0, 2.0, 1.0]))
+    masks = {"SEG": {"Liver.1": DRAWN == 1, "Tumour.1": DRAWN == 2}, "RTSTRUCT": {"GTV.1": INSIDE}}
+    assert same(targets, masks[drawn])
+    volume, _ = dataset.load(case, NO_FILES)
+    assert np.array_equal(volume.grid.from_canonical(volume.array), image())
+    (told,) = volume.notes
+    assert told == wording
+    assert dataset.card.caveats == ("2 of 3 image series have no segmentation; they are left out",)
+
+
+def test_what_is_drawn_on_a_series_and_on_one_that_is_gone_is_one_case(tmp_path: Path) -> None:
+    root = tmp_path / "study"
+    stale(root)
+    images = sorted((root / "ct").iterdir(), key=lambda path: pydicom.dcmread(path).ImagePositionPatient[2])
+    write_seg(root / "seg", images, {"Liver": DRAWN.T == 1})
+    volume, segments = registry.make("datasets", str(root)).load("patient 4 10000002", NO_FILES)
+    assert {one.id: one.mask.voxels for one in segments} == {"Liver.1": 144, "GTV.1": 40}
+    assert [str(root / "drawn") in note for note in volume.notes] == [True]
+
+
+def test_images_that_are_there_under_a_new_series_are_those_that_were_drawn_on(tmp_path: Path) -> None:
+    """Images decide where series do not; nothing is noted."""
+    root = tmp_path / "study"
+    path = stale(root)
+    (images,) = (
+        one.ContourImageSequence
+        for frame in (pydicom.dcmread(path).ReferencedFrameOfReferenceSequence)
+        for study in frame.RTReferencedStudySequence
+        for one in study.RTReferencedSeriesSequence
+    )
+    for slice_, named in zip(sorted((root / "ct").iterdir()), images, strict=True):
+        change(slice_, SOPInstanceUID=named.ReferencedSOPInstanceUID)
+    beside(root)
+    dataset = registry.make("datasets", str(root))
+    volume, (gtv,) = dataset.load("patient 4 10000002", NO_FILES)
+    assert (volume.notes, gtv.mask.voxels) == ((), 40)
+
+
+STALE: dict[str, tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]] = {
+    "two candidates": ({}, [{}], {}),
+    "another frame": ({"FrameOfReferenceUID": uid("another")}, [], {}),
+    "another study": ({"StudyInstanceUID": uid("another")}, [], {}),
+    "another frame and study": ({"FrameOfReferenceUID": uid("another"), "StudyInstanceUID": uid("another")}, [{}], {}),
+    "many of them": (
+        {"FrameOfReferenceUID": uid("another")},
+        [{"SeriesInstanceUID": f"1.2.840.5.8{n}"} for n in range(4)],
+        {},
+    ),
+    "no study": ({}, [], {"StudyInstanceUID": ""}),
+    "nothing named": ({}, [{}], {"ReferencedFrameOfReferenceSequence": None, "FrameOfReferenceUID": uid("frame")}),
+    "two frames": ({"FrameOfReferenceUID": uid("another")}, [], {"FrameOfReferenceUID": uid("frame")}),
+}
+"""Tags of the scan that was drawn on, other scans in the folder, and changes of the structure set."""
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_a_series_that_is_gone_and_no_other_that_is_certain(
+    tmp_path: Path, name: str, wording: SnapshotAssertion
+) -> None:
+    root = tmp_path / "study"
+    tags, more, changes = STALE[name]
+    path = stale(root, **tags)
+    change(path, **changes)
+    for image_ in (root / "ct").iterdir() if name == "no study" else ():
+        change(image_, **changes)
+    for other in more:
+        beside(root, **other)
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
+    assert caught == wording
+    drawn_series(root, "1.2.840.5.60000001", PatientID="P", StudyInstanceUID="1.9", FrameOfReferenceUID="1.9")
+    dataset = registry.make("datasets", str(root))
+    assert dataset.cases() == ("P 60000001",)
+    assert len([note for note in dataset.card.caveats if str(path) in note]) == 1
+
+
+def test_a_series_whose_images_may_be_what_cannot_be_read_is_not_replaced(
+    tmp_path: Path, wording: SnapshotAssertion
+) -> None:
+    root = tmp_path / "study"
+    stale(root)
+    broken = root / "broken.dcm"
+    broken.write_bytes((tmp_path / "gone" / "000").read_bytes()[:300])
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
+    assert caught == wording
+    broken.unlink()
+    assert names_in(root) == ["patient 4 10000002"]
+
+
+def test_segmentations_without_images(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = tmp_path / "study"
+    change(stale(root, "SEG"), ReferencedSeriesSequence=None)
+    shutil.rmtree(root / "ct")
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
     assert caught == wording
 
 
