@@ -32,6 +32,7 @@ PEOPLE = "human:rater=ab"
 SHA256 = "abcdef12" * 8
 REFUSES = "refuses superpixels"
 WORST = "worst annotation of an image"
+BOTH = "infinite in both lines in 4 of 12"
 MISSES, PART, SPEC = "infinite in 4 of 12", "only cases case-0[0-5]", "box_interp:n=3"
 NAMED = f"{OTHER} (weights {SHA256[:8]})"
 WHO = ("--name", "Lab", "--contact", "a@lab.example", "--licence", "CC-BY-4.0")
@@ -204,6 +205,11 @@ def missed(rows: pl.DataFrame) -> pl.DataFrame:
     return scored(rows, pl.when(pl.col("model") == OTHER).then(other).otherwise(base + PLAYERS))
 
 
+def both_missed(rows: pl.DataFrame) -> pl.DataFrame:
+    """All models miss the same four of twelve targets."""
+    return scored(rows, pl.when(NUMBER < 4).then(0.0).otherwise(0.8 + NUMBER * 0.01 + PLAYERS))
+
+
 def as_they_are(rows: pl.DataFrame) -> pl.DataFrame:
     """All models on all cases."""
     return rows
@@ -297,6 +303,26 @@ FACTS = {
             "intrabench.table": ["'cubes': inf", MISSES],
             "intrabench.compare": ["'difference': -inf", "'infinite': 4, 'of': 12, 'others': 0.0"],
             "intrabench.power": ["'difference': -inf", "'infinite': 4"],
+            "intrabench.methods": [MISSES],
+        },
+        words=("--metric", "hd95"),
+        without=("submit", "board build", "export eee"),
+    ),
+    "targets that all models miss": Fact(
+        both_missed,
+        {
+            **NO_MEANS,
+            **{one: ["inf a", MISSES] for one in ("table", "table --common")},
+            **{one: [MISSES] for one in ("figures", "methods", "board build", "export eee", "export hf")},
+            "table --format json": ['"Infinity"', MISSES],
+            "compare": [BOTH],
+            "compare --json": ['"both_infinite": 4', '"targets": 8', '"infinite": 0'],
+            "power": [BOTH],
+            "report": [MISSES, BOTH],
+            "gap": [BOTH],
+            "intrabench.table": ["'cubes': inf", MISSES],
+            "intrabench.compare": ["'both_infinite': 4", "'targets': 8"],
+            "intrabench.power": ["'both_infinite': 4", "'patients': 8"],
             "intrabench.methods": [MISSES],
         },
         words=("--metric", "hd95"),

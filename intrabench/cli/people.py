@@ -331,7 +331,13 @@ def _infinite(part: pl.DataFrame, column: str) -> Footnotes:
     from intrabench.statistics.infinite import Infinite
 
     lines = part.iter_rows(named=True)
-    found = [(Infinite(one["infinite"], one["of"], one["others"]), partial(in_unit, unit=one["unit"])) for one in lines]
+    found = [
+        (
+            Infinite(one["infinite"] or 0, one["of"] or 0, one["others"], both=one.get("both_infinite") or 0),
+            partial(in_unit, unit=one["unit"]),
+        )
+        for one in lines
+    ]
     return text_marks([one.words(text) if one else "" for one, text in found], column)
 
 

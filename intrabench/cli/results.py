@@ -258,7 +258,7 @@ def failures(
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
-    found = kinds_of_failures(some_rows(folder), folder, selection)
+    found, left_out = kinds_of_failures(some_rows(folder), folder, selection)
     if json:
         show([asdict(kind) for kind in found], json)
     elif not found:
@@ -266,6 +266,7 @@ def failures(
     for kind in () if json else found:
         echo(*_lines(kind, traceback))
     tell_selection(selection)
+    echo(*left_out, err=True)
     tell_lacking(folder)
 
 

@@ -61,8 +61,9 @@ class Gap:
     `rater` is `EVERYBODY`, or one of them. `difference` is paired (simulated minus people), with its interval of 95 %
     over patients, `low` to `high`, and the numbers of targets and patients; `of_targets` is the number of targets that
     any line of the model has of the measure. Where `infinite` differences are among them, `of` how many, `others` is
-    the mean over the others. Distances between clicks have no two sides, only the difference. `unit` is that of the
-    measure, empty for scores and shares. ranking: simulated users by `nearness`. notes: what to know of both.
+    the mean over the others; what is infinite on both sides has no difference, and is counted in `both_infinite`.
+    Distances between clicks have no two sides, only the difference. `unit` is that of the measure, empty for scores and
+    shares. ranking: simulated users by `nearness`. notes: what to know of both.
     """
 
     frame: pl.DataFrame
@@ -142,7 +143,9 @@ def _paired(values: pl.DataFrame) -> pl.DataFrame:
     both = robots.agg(simulated=pl.col("value").mean()).join(people, on=keys)
     both = both.sort(*keys, "robot", "rater")  # sums are the same to the last bit, whenever asked
     values_apart = difference(both["simulated"].to_numpy(), both["people"].to_numpy())
-    return both.with_columns(value=pl.Series(values_apart, dtype=pl.Float64))
+    alike = pl.col("simulated").is_infinite() & (pl.col("simulated") == pl.col("people"))
+    known = both.with_columns(value=pl.Series(values_apart, dtype=pl.Float64))
+    return known.with_columns(value=pl.when(~alike).then("value"))  # what both miss has no difference, as in `compare`
 
 
 def _compared(units: pl.DataFrame, measures: Mapping[str, str]) -> pl.DataFrame:
@@ -150,7 +153,9 @@ def _compared(units: pl.DataFrame, measures: Mapping[str, str]) -> pl.DataFrame:
     for name in ("people", "simulated"):
         if name not in units.columns:
             units = units.with_columns(pl.lit(None, pl.Float64).alias(name))
-    sides = units.group_by(_LINE).agg(pl.col("people", "simulated").mean())
+    sides = units.group_by(_LINE).agg(
+        pl.col("people", "simulated").mean(), both_infinite=pl.col("value").is_null().sum()
+    )
     flat = as_one_dataset(units).with_columns(failed=False, not_applicable=False)
     found = intervals(flat, _LINE, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     every = units.group_by("model", "measure").agg(of_targets=pl.struct(TARGET).n_unique())
@@ -161,7 +166,7 @@ def _compared(units: pl.DataFrame, measures: Mapping[str, str]) -> pl.DataFrame:
     return found.select(
         *("model", "prompter", "measure", pl.col("measure").replace_strict(measures).alias("unit"), "rater"),
         *("people", "simulated", "difference", "low", "high", "targets", "of_targets"),
-        *("patients", "infinite", "of", "others"),
+        *("patients", "infinite", "of", "others", "both_infinite"),
     )
 
 
@@ -171,7 +176,7 @@ def _notes(found: MatchedRows, clicked: pl.DataFrame, apart: pl.DataFrame, few: 
     if len(few):
         least, most = int(few.min()), int(few.max())  # type: ignore[arg-type]
         count = several(most, "patient") if least == most else f"{least} to {most} patients"
-        notes.append(f"intervals need {FEW} patients or more, not {count}; take differences as anecdotes")
+        notes.append(f"lines of fewer than {FEW} patients have no interval; take them as anecdotes: {count}")
     robots = clicked.filter(pl.col("robot").is_not_null())
     corrected = found.rows.filter(pl.col("robot").is_not_null(), pl.col("round") > 0)
     if corrected.height and robots.filter(stage="corrections").is_empty() and robots.height:

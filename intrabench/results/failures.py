@@ -34,15 +34,20 @@ class Kind:
     traceback: str
 
 
-def kinds_of_failures(rows: pl.DataFrame, root: Path, selection: Selection = EVERYTHING) -> list[Kind]:
-    """The failures of the sessions that count, the most frequent first. rows: those of the results folder `root`."""
-    counted, _ = current(rows, root=root)
+def kinds_of_failures(
+    rows: pl.DataFrame, root: Path, selection: Selection = EVERYTHING
+) -> tuple[list[Kind], list[str]]:
+    """The failures of the sessions that count, the most frequent first, and what does not count (`current`).
+
+    rows: those of the results folder `root`.
+    """
+    counted, left_out = current(rows, root=root)
     rows = with_causes(selection.of(counted, root).filter(pl.col("status").is_in(UNDONE)))
     each = [pl.col(name).unique().sort() for name in ("model", "dataset", "case")]
     errors = [pl.col("error").min(), pl.col("error").n_unique().alias("distinct")]
     kinds = rows.group_by("status", "cause").agg(pl.col("session").n_unique(), *errors, *each)
     known = _tracebacks(root)
-    return [
+    found = [
         Kind(
             **{name: kind[name] for name in ("status", "cause", "error", "distinct")},
             sessions=kind["session"],
@@ -53,6 +58,7 @@ def kinds_of_failures(rows: pl.DataFrame, root: Path, selection: Selection = EVE
         )
         for kind in kinds.sort("session", "status", "cause", descending=[True, False, False]).iter_rows(named=True)
     ]
+    return found, left_out
 
 
 def _tracebacks(root: Path) -> dict[str, str]:

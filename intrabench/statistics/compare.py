@@ -127,7 +127,7 @@ def compare(
     few = datasets.filter(pl.col("patients") < FEW, pl.col("dataset") != AVERAGE).select("dataset", "patients")
     if not few.is_empty():
         details = ", ".join(f"{name} ({patients})" for name, patients in few.iter_rows())
-        warnings.append(f"fewer than {FEW} patients, too few for a conclusion: {details}")
+        warnings.append(f"fewer than {FEW} patients with a difference, too few for a conclusion: {details}")
     return Comparison(
         settings,
         datasets,

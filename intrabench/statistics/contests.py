@@ -72,7 +72,7 @@ def contests(
         check_mixable(pl.concat(sides, how="diagonal"), how=how)
     else:
         rows, left_out = _read(folder, selection)
-        column, sides = _sides(rows, a, b, folder)
+        column, sides = _sides(rows, a, b, folder, selection)
         shared = tuple(
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
         )
@@ -80,9 +80,10 @@ def contests(
     refused = [_refused(side, round) for side in sides]
     played = [side.join(left, on="session", how="anti") for side, left in zip(sides, refused, strict=True)]
     pairs = _pairs((a, b), played, shared)
+    alone = _alone((a, b), sides, shared) if pairs else []
     if not pairs and {"prompter", "model"} <= set(shared):  # of two runs: other weights of the user's are other names
         pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in played], shared)
-    notes = (*left_out, *_inapplicable((a, b), sides, refused, shared))
+    notes = (*left_out, *_inapplicable((a, b), sides, refused, shared), *alone)
     found = [replace(one, left_out=notes) for one in pairs]
     if not found:
         raise IntraBenchError(f"{a} and {b} have no line in common; run both with the same prompters and models")
@@ -116,7 +117,7 @@ def folders_of(folder: Path, a: str, b: str) -> list[Path]:
     return [Path(a), Path(b)] if _is_results(a) and _is_results(b) else [folder]
 
 
-def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[pl.DataFrame]]:
+def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path, selection: Selection) -> tuple[str, list[pl.DataFrame]]:
     """Whether two models or two prompters are compared, and the rows of each."""
     columns: tuple[Column, ...] = ("model", "prompter")
     for column in columns:
@@ -125,7 +126,7 @@ def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path) -> tuple[str, list[
             if set(sides[0][column]) & set(sides[1][column]):
                 raise IntraBenchError(f"{a} and {b} are two names of one {column}; give two that differ")
             return column, sides
-    raise IntraBenchError(_unknown(rows, a, b, folder))
+    raise IntraBenchError(_unknown(rows, a, b, folder, selection))
 
 
 def _read(folder: Path, selection: Selection) -> tuple[pl.DataFrame, list[str]]:
@@ -179,6 +180,21 @@ def _inapplicable(
     return sorted(lines)
 
 
+def _alone(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[str]:
+    """A sentence on the lines that only one side has."""
+    main = "prompter" if "prompter" in shared else "model"
+    lines = []
+    for name, side, other in zip(names, sides, reversed(sides), strict=True):
+        alone = side.join(other, on=list(shared), how="anti", nulls_equal=True)[main].unique().sort().to_list()
+        more = f" and {len(alone) - _NAMED} more" if len(alone) > _NAMED else ""
+        lines += [f"not compared: {', '.join(alone[:_NAMED])}{more}, only in {name}"] if alone else []
+    return lines
+
+
+_NAMED = 3
+"""So many lines of one side are named."""
+
+
 def _unlike(names: Sequence[str], *sides: pl.DataFrame) -> str:
     """That one model has other weights in the two runs."""
     hashes = [", ".join(sorted(hash[:8] for hash in side["weights_sha256"].unique() if hash)) for side in sides]
@@ -190,12 +206,13 @@ def _is_results(place: str) -> bool:
     return (Path(place) / "rows").is_dir()
 
 
-def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path) -> str:
+def _unknown(rows: pl.DataFrame, a: str, b: str, folder: Path, selection: Selection) -> str:
+    where = f"{folder} ({selection.words})" if selection.words else str(folder)
     words = sorted({*labels.names(rows, "model"), *labels.names(rows, "prompter")})
     for one in (a, b):
         if one not in words:
             return (
-                f"{one!r} is neither a results folder nor a model or prompter in {folder}{nearest(one, words)}; "
+                f"{one!r} is neither a results folder nor a model or prompter in {where}{nearest(one, words)}; "
                 f"it has {', '.join(words)}"
             )
     return f"{a} and {b} are a model and a prompter; give two models or two prompters"

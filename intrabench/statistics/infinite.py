@@ -59,12 +59,13 @@ class Infinite:
 
     def __bool__(self) -> bool:
         """Whether there is anything to say."""
-        return bool(self.count)
+        return bool(self.count or self.both)
 
     def words(self, text: Callable[[float], str] = three) -> str:
         """``infinite in 4 of 12; 3.210 over the other 8``. text: how a number is written."""
-        both = f", in both lines in {self.both}" if self.both else ""
-        share = f"{INFINITE}{self.count} of {self.of + self.both}{both}"
+        parts = [f"{self.count} of {self.of + self.both}"] if self.count else []
+        parts += [f"both lines in {self.both}{'' if parts else f' of {self.of + self.both}'}"] if self.both else []
+        share = INFINITE + ", in ".join(parts)
         return share if self.others is None else f"{share}; {text(self.others)} over the other {self.of - self.count}"
 
     def order(self, best: Best) -> tuple[float, float]:

@@ -78,7 +78,7 @@ def test_the_screen_at_100_columns(
     assert below.count("better, worse: targets") == below.count("interval: over patients") == 1
     told = " ".join(below.split())
     assert sentence_with(told, "adapted differently") == wording
-    assert sentence_with(told, "patients, too") == wording
+    assert sentence_with(told, "difference, too") == wording
     assert sentence_with(told, "not applicable") == wording
     assert sentence_with(told, "the interval") == wording
     claim = 'P(false): probability that the claim "new is better than old" is false (Claims Reloaded, arXiv 2505.04720)'

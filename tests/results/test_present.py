@@ -235,6 +235,7 @@ def test_all_outputs_leave_the_case_out_and_say_so(say: Callable[..., Said]) -> 
         ("figures", "figures"),
         ("methods",),
         ("power",),
+        ("failures",),
         ("export", "rows", "rows.csv"),
         ("export", "masks", "masks"),
         ("export", "eee", "eee"),

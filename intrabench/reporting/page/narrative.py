@@ -187,8 +187,8 @@ def _verdict(behind: Behind) -> str:
         return f"There is no interval of infinite differences; the signed ranks of patients {tell}."
     if behind.certain is None and behind.p is not None:
         return (
-            f"There is no interval, because a data set has fewer than {FEW} patients; the test is of the patients of "
-            "all data sets."
+            f"There is no interval, because a data set has fewer than {FEW} patients with a difference; the test "
+            "is of the patients of all data sets."
         )
     if behind.certain is None:
         return f"With fewer than {FEW} patients of a data set nobody can tell whether that is chance."
