@@ -106,7 +106,7 @@ def icc_sums(ratings: ArrayLike) -> UnitSums:
     # centred, so that little is lost where squares are subtracted from each other
     rated = np.where(enters[:, None], table - table[enters].mean() if enters.any() else table, 0)
     products = rated[:, :, None] * rated[:, None, :]
-    each = np.concatenate([enters[:, None], rated, products.reshape(len(rated), -1)], axis=1)
+    each = np.concatenate([enters[:, None], rated, products.reshape(len(rated), rated.shape[1] ** 2)], axis=1)
     return UnitSums(each, enters, partial(_icc, table.shape[1]))
 
 

@@ -143,3 +143,13 @@ def test_strengths_of_pairs() -> None:
     assert bradley_terry(wins) == pytest.approx(strengths, abs=1e-9)
     assert bradley_terry([[0, 3], [0, 0]]) is None
     assert bradley_terry([[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]) is None
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0), (1, 3)])
+@pytest.mark.parametrize("measure", AGREEMENT)
+def test_nobody_agrees_about_nothing(measure: str, shape: tuple[int, int]) -> None:
+    """As of a study of which only anchors were rated yet."""
+    sums = AGREEMENT[measure](np.full(shape, 3.0))
+    assert sums.values()[0] is None
+    assert sums.interval([str(n) for n in range(shape[1])]) == (None, None, None)
