@@ -14,10 +14,11 @@ from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import fewest_patients
 from intrabench.statistics.coverage import on_shared, unequal
 from intrabench.statistics.measures import best, described, scored_by
+from intrabench.statistics.notes import infinite
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.sources import Source, varied
-from intrabench.statistics.spread import each_target, fields_of, spread_table, without_spread
+from intrabench.statistics.spread import each_target, fields_of, means_of, spread_table, without_spread
 
 NONE_SHARED = "share no target; omit --common, or choose fewer of them"
 
@@ -106,6 +107,7 @@ def _places(
     few = unequal(each, by)
     return [
         *found,
+        *(Place(infinite(means_of(each, by, name, layout.how), keys), keys, [name]) for name in numbers),
         Place(few, keys, numbers),
         Place(few.with_columns(dataset=pl.lit(AVERAGE)), keys, numbers, again=True),
     ]

@@ -107,9 +107,10 @@ def spread_table(
     have a spread; the column called after the source, such as ``seeds``, has the least number of levels of a target.
     """
     keys = [*by, "dataset"]
-    base = ["dataset", "case", "label", "target", "patient", "failed", "not_applicable"]
-    parts = [each.select(*dict.fromkeys([*by, *base]), value=pl.col(name), field=pl.lit(name)) for name in numbers]
-    scored, lines = pl.concat(parts), [*by, "field"]
+    scored, lines = (
+        pl.concat(_scored(each, by, name).with_columns(field=pl.lit(name)) for name in numbers),
+        [*by, "field"],
+    )
     if interval:
         means = intervals(scored, lines, how)
     else:
@@ -128,6 +129,18 @@ def spread_table(
     table = means.group_by(keys).agg(*cells, counts)
     table = table.join(pl.concat([fewest, all_sets]), on=keys, how="left", nulls_equal=True)
     return table.rename({"levels": f"{of.level}s"}).sort(*by, pl.col("dataset") == AVERAGE, "dataset", nulls_last=True)
+
+
+def means_of(each: pl.DataFrame, by: Sequence[str], name: str, how: Aggregation) -> pl.DataFrame:
+    """`aggregate` of one of the numbers, per data set and of all together, which says what is infinite."""
+    scored = _scored(each, by, name)
+    return with_average(aggregate(scored, by, how), by, scored["dataset"].n_unique())
+
+
+def _scored(each: pl.DataFrame, by: Sequence[str], name: str) -> pl.DataFrame:
+    """A number of each target, as the statistics of sessions take it."""
+    base = ("dataset", "case", "label", "target", "patient", "failed", "not_applicable")
+    return each.select(*dict.fromkeys([*by, *base]), value=pl.col(name))
 
 
 def without_spread(scored: pl.DataFrame, each: pl.DataFrame, by: Sequence[str], of: Source) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,22 @@ def test_intervals_and_marks_of_few_patients(table: Callable[..., Said]) -> None
     said = table("--spread", "hand", "--interval", "--format", "markdown")
     assert ("0.700 \\[0.700, 0.700\\]<sup>\\*</sup>" in said.out, "50 patients" in said.out) == (True, True)
     assert "*" not in table("--spread", "hand").out
+
+
+def test_missed_targets_are_told_at_each_number(say: Callable[..., Said]) -> None:
+    """One of three seeds misses two of eight targets; so their mean, sd and worst are infinite."""
+    rows = pl.concat(
+        session(case, seed, BOX, 0.6, hd95_mm=math.inf if case < 2 and seed == 0 else 1.0 + seed)
+        for case in range(8)
+        for seed in range(3)
+    )
+    Store(Path("intrabench-results"), "run").write_part(
+        [{k: v for k, v in row.items() if v is not None} for row in rows.to_dicts()], []
+    )
+    told = say("table", "--spread", "seed", "--metric", "hd95").out
+    assert "infinite in 2 of 8; 2.000 over the other 6" in told  # mean of 1, 2 and 3
+    assert "infinite in 2 of 8; 1.000 over the other 6" in told  # sd
+    assert "infinite in 2 of 8; 3.000 over the other 6" in told  # worst
 
 
 def test_rounds_lines_and_formats(table: Callable[..., Said]) -> None:
