@@ -226,7 +226,7 @@ class Behind:
     @property
     def certain(self) -> bool | None:
         """Whether the interval excludes 0, or ranks do where differences are infinite; None where there is neither."""
-        if self.infinite and self.p is not None:
+        if self.infinite.count and self.p is not None:
             return self.p < 1 - LEVEL and self.ranks > 0
         return None if self.low is None else self.low > 0
 

@@ -143,6 +143,17 @@ def test_the_data_of_the_page_have_what_is_infinite(results: Path) -> None:
     assert second["behind_infinite"] == APART.words(lambda value: f"{value:.1f}")
 
 
+def test_what_both_lines_miss_leaves_the_interval_and_the_verdict_to_the_others(tmp_path: Path) -> None:
+    both = Infinite(0, 8, 1.0, both=4)
+    page, text = report(store(tmp_path / "results", line("a", MISSED), line("bb", MISSED, 1.0)), metric="hd95")
+    (found,) = re.findall(r"<script type=\"application/json\" id=answer-data>(.*?)</script>", text, re.DOTALL)
+    second = json.loads(found, parse_constant=pytest.fail)["units"][0]["stops"][-1]["rows"][1]
+    assert (second["behind"][:3], second["mixed"]) == ([1.0, 1.0, 1.0], False)
+    assert second["behind_infinite"] == both.words(lambda value: f"{value:.1f}")
+    assert "There is no interval" not in page.text
+    assert f"1.0; {both.words(lambda value: f'{value:.1f}')}" in str(page.tables["pairs"]).replace("−", "")
+
+
 def test_json_and_rows_have_words_for_infinite_numbers(say: Callable[..., Said], results: Path) -> None:
     found = json.loads(say("table", "--metric", "hd95", "--json").out, parse_constant=pytest.fail)
     assert [row["d"] for row in found] == ["Infinity", pytest.approx(sum(DISTANCES) / 12)]

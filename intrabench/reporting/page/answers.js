@@ -62,8 +62,9 @@
     if (one.note) cell.append(" "), make("sup", cell, one.note);
     if (one.rank === 1 || alike) make("span", cell, one.rank === 1 ? " best" : " not told from the best", { class: "unseen" });
     make("span", cell, one.infinite || span(low, high), { class: "interval" });
-    const behind = make("td", row, !one.behind ? "–" : one.behind_infinite && one.behind[0] === null ? "±∞" : shown(one.behind[0]), { class: "number" });
-    if (one.behind) make("span", behind, one.behind_infinite || span(one.behind[1], one.behind[2]), { class: "interval" });
+    const behind = make("td", row, one.mixed ? "±∞" : one.behind ? shown(one.behind[0]) : "–", { class: "number" });
+    const within = one.behind ? [span(one.behind[1], one.behind[2]), one.behind_infinite] : [];
+    make("span", behind, within.filter(Boolean).join("; "), { class: "interval" });
     make("td", row, one.behind ? one.behind[3] : "–", { class: "number" });
     const spent = make("td", row, cost(one.spent), { class: "number" });
     if (one.over) make("span", spent, `${one.over} cost more`, { class: "interval" });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,7 @@ def _row(one: Standing, note: str, digits: int) -> dict[str, Any]:
         "over": one.place.over,
         "behind": behind and [*map(_number, (behind.value, behind.low, behind.high)), chance(behind.p), behind.certain],
         "behind_infinite": words(behind.infinite) if behind else "",
+        "mixed": behind is not None and bool(behind.infinite.count) and isnan(behind.value),
     }
 
 

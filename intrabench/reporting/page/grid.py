@@ -107,12 +107,13 @@ def mean_of(row: Mapping[str, Any]) -> Mean:
 def mean(
     of: Mean, digits: int, low: float | None = None, high: float | None = None, mark: str = "", note: str = ""
 ) -> Cell:
-    """A cell of a mean or a difference; below it its interval, or what is infinite."""
+    """A cell of a mean or a difference; below it its interval, and what is infinite."""
     value, infinite = of
-    if not infinite:
-        return number(value, digits, interval_text(low, high, digits), mark, note)
+    words = infinite.words(lambda one: digits_of(one, digits)) if infinite else ""
+    if not infinite.count:
+        return number(value, digits, "; ".join(filter(None, (interval_text(low, high, digits), words))), mark, note)
     shown = "±∞" if value is None or isnan(value) else digits_of(value, digits)  # infinite values of both signs
-    return Cell(shown, value, infinite.words(lambda one: digits_of(one, digits)), mark, note)
+    return Cell(shown, value, words, mark, note)
 
 
 def digits_of(value: float, digits: int) -> str:

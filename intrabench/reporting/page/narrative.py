@@ -182,7 +182,7 @@ def _finer(lead: LeadingScore) -> int:
 
 
 def _verdict(behind: Behind) -> str:
-    if behind.infinite and behind.p is not None:
+    if behind.infinite.count and behind.p is not None:
         tell = "say that this is more than chance" if behind.certain else "do not exclude chance"
         return f"There is no interval of infinite differences; the signed ranks of patients {tell}."
     if behind.certain is None and behind.p is not None:
