@@ -103,7 +103,7 @@ def test_every_command_is_entered() -> None:
     assert missing == [], "enter these in READS, with what they say of each fact, or in OTHERS"
 
 
-PLAYERS = pl.col("model").replace_strict({BASE: 0.0, OTHER: 0.02, THIRD: -0.05})
+BETTER = pl.col("model").replace_strict({BASE: 0.0, OTHER: 0.02, THIRD: -0.05})
 """How much better a model is than `BASE`."""
 NUMBER = pl.col("case").str.extract(r"(\d+)$").cast(pl.Int64)
 """Of a case, from 0 to 11."""
@@ -132,7 +132,7 @@ def changed(played: Path, output: str, make: Callable[[pl.DataFrame], pl.DataFra
     copy = Path(shutil.copytree(played / "results", "intrabench-results"))
     first, *parts = sorted((copy / "rows").iterdir())
     rows = pl.concat([pl.read_parquet(part) for part in (first, *parts)], how="diagonal_relaxed")
-    rows = make(scored(rows, 0.8 + NUMBER * 0.01 + PLAYERS))
+    rows = make(scored(rows, 0.8 + NUMBER * 0.01 + BETTER))
     (people(rows) if output == "gap" else rows).write_parquet(first)
     for part in parts:
         part.unlink()
@@ -202,12 +202,12 @@ def missed(rows: pl.DataFrame) -> pl.DataFrame:
     """`OTHER` misses four of twelve targets, and is `BASE` otherwise."""
     base = 0.8 + NUMBER * 0.01
     other = pl.when(NUMBER < 4).then(0.0).otherwise(base)
-    return scored(rows, pl.when(pl.col("model") == OTHER).then(other).otherwise(base + PLAYERS))
+    return scored(rows, pl.when(pl.col("model") == OTHER).then(other).otherwise(base + BETTER))
 
 
 def both_missed(rows: pl.DataFrame) -> pl.DataFrame:
     """All models miss the same four of twelve targets."""
-    return scored(rows, pl.when(NUMBER < 4).then(0.0).otherwise(0.8 + NUMBER * 0.01 + PLAYERS))
+    return scored(rows, pl.when(NUMBER < 4).then(0.0).otherwise(0.8 + NUMBER * 0.01 + BETTER))
 
 
 def as_they_are(rows: pl.DataFrame) -> pl.DataFrame:

@@ -29,6 +29,7 @@ from intrabench.results.statuses import ANSWERED
 from intrabench.specs.specs import parse
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.coverage import unequal
+from intrabench.statistics.infinite import both_infinite
 from intrabench.statistics.notes import mean_of
 from intrabench.statistics.resample import FEW, as_one_dataset, difference, intervals
 from intrabench.statistics.scores import metric as scale_of
@@ -92,10 +93,10 @@ def gap(folders: Sequence[Path], metric: str = "dice", selection: Selection = EV
     apart = distances(clicked.filter(people), clicked.filter(~people))
     together = pl.concat([one for one in (*units, apart) if one.height], how="diagonal_relaxed")
     compared = _compared(together, _units(metric))
-    ranking, said = nearness(scored, TARGET)
+    ranking, left_out = nearness(scored, TARGET)
     if ranking.is_empty():
-        said = [f"no target has {metric} of people and of a simulated user, so scores are not compared"]
-    notes = [*found.notes, *sorted(set().union(*(one.problems for one in playbacks))), *said]
+        left_out = [f"no target has {metric} of people and of a simulated user, so scores are not compared"]
+    notes = [*found.notes, *sorted(set().union(*(one.problems for one in playbacks))), *left_out]
     few = pl.concat([compared["patients"], ranking["patients"]])
     return Gap(compared, ranking, [*notes, *_notes(found, clicked, apart, few.filter(few < FEW))])
 
@@ -143,9 +144,8 @@ def _paired(values: pl.DataFrame) -> pl.DataFrame:
     both = robots.agg(simulated=pl.col("value").mean()).join(people, on=keys)
     both = both.sort(*keys, "robot", "rater")  # sums are the same to the last bit, whenever asked
     values_apart = difference(both["simulated"].to_numpy(), both["people"].to_numpy())
-    alike = pl.col("simulated").is_infinite() & (pl.col("simulated") == pl.col("people"))
     known = both.with_columns(value=pl.Series(values_apart, dtype=pl.Float64))
-    return known.with_columns(value=pl.when(~alike).then("value"))  # what both miss has no difference, as in `compare`
+    return known.with_columns(value=pl.when(~both_infinite("simulated", "people")).then("value"))
 
 
 def _compared(units: pl.DataFrame, measures: Mapping[str, str]) -> pl.DataFrame:

@@ -77,6 +77,11 @@ class Infinite:
 NOTHING = Infinite()
 
 
+def both_infinite(one: str, other: str) -> pl.Expr:
+    """Whether two columns are infinite alike: a tie, of which there is no difference that could enter a mean."""
+    return pl.col(one).is_infinite() & (pl.col(one) == pl.col(other))
+
+
 def with_parts(values: pl.DataFrame) -> pl.DataFrame:
     """The values with the columns `net` and `others`, whose means are those of `BESIDE`."""
     value = pl.col("value")

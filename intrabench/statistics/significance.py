@@ -18,7 +18,7 @@ from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate, fewest_patients
 from intrabench.statistics.bca import LEVEL, Jackknife, spread
-from intrabench.statistics.infinite import BESIDE, whole, with_parts
+from intrabench.statistics.infinite import BESIDE, both_infinite, whole, with_parts
 from intrabench.statistics.resample import AVERAGE, FEW, influences, with_average
 from intrabench.statistics.scores import UNIT
 
@@ -46,7 +46,7 @@ def paired_values(a: pl.DataFrame, b: pl.DataFrame, best: Best) -> pl.DataFrame:
     (`both_infinite`): its difference is 0, but its `value`, which enters means, is null.
     """
     merits = (merit(pl.col(side), best) for side in ("b", "a"))
-    both = pl.col("a").is_infinite() & (pl.col("a") == pl.col("b"))
+    both = both_infinite("a", "b")
     # rounded, because 0.81 - 0.80 is to be a tie of 0.01
     apart = pl.when(pl.col("a") == pl.col("b")).then(0.0).otherwise((next(merits) - next(merits)).round(12))
     return (
