@@ -206,6 +206,9 @@ class PartialResults(UserWarning):
 def broken(path: Path | str, error: Exception, what: str = "damaged") -> IntraBenchError:
     """The error for a file that a library cannot read, with the library's reason."""
     reason = str(error).strip().splitlines() or [type(error).__name__]
+    with suppress(OSError):
+        if not isinstance(error, PermissionError) and not Path(path).stat().st_size:
+            return IntraBenchError(f"{path} is empty, a file of 0 bytes; fetch or export it again")
     return IntraBenchError(f"{path} cannot be read: it is truncated or {what} ({reason[-1]}); fetch or export it again")
 
 

@@ -23,7 +23,7 @@ from intrabench.files.geometry import fitting, geometry_notes
 from intrabench.files.grid import Grid as Grid
 from intrabench.files.grid import on_same_grid
 from intrabench.files.headers import nifti, sitk_reader
-from intrabench.files.label_values import whole_numbers
+from intrabench.files.label_values import kind_of, whole_numbers
 from intrabench.mask import Array, frozen
 
 T = TypeVar("T")
@@ -119,9 +119,14 @@ def read_grid_array(path: Path) -> tuple[Array, NDArray[np.float64]]:
         array, affine = _read_nibabel(path) if _is_nibabel(path) else _read_sitk(path)
     while array.ndim > 3 and array.shape[-1] == 1:
         array = array[..., 0]
-    if array.ndim != 3:
-        raise IntraBenchError(f"{path} has the shape {array.shape}, not that of one 3D image; split it into 3D files")
+    _check_axes(path, array.shape)
     return array, affine
+
+
+def _check_axes(path: Path, shape: Sequence[int]) -> None:
+    if len(shape) != 3:
+        remedy = "split it into 3D files" if len(shape) > 3 else "save it with three axes, of which one may be 1 long"
+        raise IntraBenchError(f"{path} has the shape {tuple(shape)}, not that of one 3D image; {remedy}")
 
 
 def read_grid(path: Path) -> Grid:
@@ -148,7 +153,9 @@ def read_image(path: Path) -> Volume:
 def check_intensities(array: Array, name: str) -> None:
     """Refuse images on which no model can be measured: NaN or infinite voxels, or one constant value."""
     if array.dtype.kind not in "biuf":
-        raise IntraBenchError(f"{name} holds {array.dtype} instead of one number per voxel; convert it to grey values")
+        raise IntraBenchError(
+            f"{name} holds {kind_of(array.dtype)} instead of one number per voxel; convert it to grey values"
+        )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         count = int(array.size - np.isfinite(array).sum())
         raise IntraBenchError(f"{name} has {count} voxels that are NaN or infinite; replace them with real intensities")
@@ -228,8 +235,7 @@ def _read_sitk(path: Path) -> tuple[Array, NDArray[np.float64]]:
 
     image = sitk_reader(path).Execute()
     array = sitk.GetArrayFromImage(image)
-    if image.GetDimension() != 3 or image.GetNumberOfComponentsPerPixel() != 1:
-        raise IntraBenchError(f"{path} has the shape {array.shape}, not that of one 3D image; split it into 3D files")
+    _check_axes(path, array.shape)
     return array.transpose(2, 1, 0), sitk_affine(image)
 
 

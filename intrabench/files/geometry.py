@@ -1,8 +1,12 @@
-"""What the header of an image says about its grid twice, in other units or not at all, one sentence each."""
+"""What the header of an image says about its grid twice, in other units or not at all, one sentence each.
+
+And what it says about its values, if that is not what they are used for.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,13 +17,20 @@ from intrabench.errors import IntraBenchError, reading
 from intrabench.files.grid import Grid
 from intrabench.files.headers import fields_of, nifti
 
+_LABEL = 1002
+"""What the `intent_code` of NIfTI says of labels."""
 _SPACINGS = ("space directions", "spacings", "elementspacing", "elementsize")
 _ORIENTATIONS = ("space", "transformmatrix", "rotation", "orientation")
 """Fields of NRRD and MetaImage."""
+_SPACES = ("right-anterior-superior", "ras", "left-anterior-superior", "las", "left-posterior-superior", "lps")
+"""Spaces of NRRD whose axes point to sides of a patient."""
+_LPS = "its axes are taken to point to Left, Posterior, Superior"
+_FROM = ("RL", "AP", "IS")
+"""Where an axis of MetaImage comes from that points along x, y or z, or against it."""
 
 
 def geometry_notes(path: Path) -> tuple[str, ...]:
-    """Notes on the grid of a NIfTI, Analyze, NRRD or MetaImage file; none on others.
+    """Notes on the header of a NIfTI, Analyze, NRRD, MetaImage or MGH file; none on others.
 
     Raises:
         IntraBenchError: the header cannot be read.
@@ -29,6 +40,8 @@ def geometry_notes(path: Path) -> tuple[str, ...]:
             return tuple(_of_nifti(nifti(path)))
         if path.name.lower().endswith((".nrrd", ".nhdr", ".mha", ".mhd")):
             return tuple(_of_fields(path))
+        if path.name.lower().endswith((".mgz", ".mgh")) and not nifti(path).header["goodRASFlag"]:
+            return ("the file says that its spacing and orientation do not count; those of FreeSurfer's own are taken",)
     return ()
 
 
@@ -46,6 +59,8 @@ def _of_nifti(image: Any) -> list[str]:
     if not isinstance(image, Nifti1Pair):
         return [unstated]
     header, notes = image.header, []
+    if header["intent_code"] == _LABEL:
+        notes.append("the file says that its values are labels, but they are read as intensities")
     unit = header.get_xyzt_units()[0]
     if unit not in ("mm", "unknown"):
         notes.append(f"the file says that its lengths are in {unit}, but they are read as mm; correct its header")
@@ -92,13 +107,29 @@ def _qform(path: Path) -> Grid | None:
     return qform if sform else None
 
 
+def _anatomical(fields: Mapping[str, str]) -> list[str]:
+    """Notes on the two orientations of a MetaImage, a matrix and letters."""
+    matrix = np.array(fields.get("transformmatrix", "").split(), dtype=float)
+    stated = fields.get("anatomicalorientation", "").upper()
+    if matrix.size != 9 or len(stated) != 3 or not set(stated) <= set("".join(_FROM)):
+        return []
+    axes = [(int(np.abs(row).argmax()), row) for row in matrix.reshape(3, 3)]
+    found = "".join(_FROM[axis][int(row[axis] < 0)] for axis, row in axes)
+    return [f"the file states the orientation {stated}, but its matrix, which is used, is {found}"] * (found != stated)
+
+
 def _of_fields(path: Path) -> list[str]:
     fields = fields_of(path)
     notes = []
     if not fields.keys() & set(_SPACINGS):
         notes.append("the file states no spacing; a voxel counts as 1 mm along each axis")
     if not fields.keys() & set(_ORIENTATIONS):
-        notes.append("the file states no orientation; its axes are taken to point to Left, Posterior, Superior")
+        notes.append(f"the file states no orientation; {_LPS}")
+    elif fields.get("space", "LPS").lower() not in _SPACES:
+        notes.append(f"the file states no sides of a patient (space: {fields['space']}); {_LPS}")
+    if other := [kind for kind in fields.get("kinds", "").lower().split() if kind not in ("domain", "space", "???")]:
+        notes.append(f"the file says that one of its axes is of the kind {other[0]}, but it is read as one in space")
+    notes += _anatomical(fields)
     others = sorted(set(re.findall(r'"([^"]*)"', fields.get("space units", ""))) - {"mm", ""})
     if others:
         notes.append(f"the file says that its lengths are in {others[0]}, but they are read as mm; correct its header")

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.files.pictures import check_single
+from intrabench.files.mask_pictures import numbers_of
+from intrabench.files.pictures import open_picture
 from intrabench.mask import Array
 
 
@@ -34,13 +35,7 @@ def read_label_file(path: Path) -> Array:
 
 
 def _picture(path: Path) -> Array:
-    from PIL import Image
-
-    with Image.open(path) as image:
-        check_single(image, path)
-        if len(image.getbands()) > 1:
-            raise IntraBenchError(f"{path} has {len(image.getbands())} channels, expected one label per pixel")
-        return np.asarray(image).astype(np.int64)
+    return numbers_of(open_picture(path), path).astype(np.int64)
 
 
 def _table(path: Path) -> Array:

@@ -19,7 +19,9 @@ _NEAR = 0.05
 _FULL = (1, 255, 65_535)
 """What voxels that are all inside have in soft masks of fractions, of 8 and of 16 bits."""
 _FEW = 3
-"""Fewer values on borders may be labels, such as outlines."""
+"""Fewer values on borders may be labels, such as outlines, unless they are grey."""
+_GREY = 1 / 8
+"""From this share of what is full on, values are grey; smaller ones number objects."""
 _BACKGROUND = 0.01
 """The share of a soft mask that is background, at least."""
 
@@ -91,15 +93,17 @@ def check_hard(labels: Array, name: str, remedy: str) -> None:
     soft, all_ = _on_borders(labels if labels.ndim == 3 else labels.reshape(-1, *labels.shape[-2:]))
     if soft:
         raise IntraBenchError(
-            f"{name} holds {all_} values, of which {soft} lie only on borders from smaller to larger ones, as in a "
-            f"soft or antialiased mask, so they are no labels; {remedy}"
+            f"{name} holds {all_} values, of which {soft} lie{'s' * (soft == 1)} only on borders from smaller to "
+            f"larger ones, as in a soft or antialiased mask, so they are no labels; {remedy}"
         )
 
 
 def _check_whole(values: Array, name: str, rounded: str = "", cut: str = "") -> None:
     """Refuse values that are not whole; rounded, cut: what else can be done in ``dataset.toml``."""
     if values.dtype.kind not in "biuf":
-        raise IntraBenchError(f"{name} holds {values.dtype} instead of one number per voxel; save it as a label map")
+        raise IntraBenchError(
+            f"{name} holds {kind_of(values.dtype)} instead of one number per voxel; save it as a label map"
+        )
     if values.dtype.kind != "f" or not values.size:
         return
     # plane by plane, for the memory
@@ -113,16 +117,23 @@ def _check_whole(values: Array, name: str, rounded: str = "", cut: str = "") -> 
     more = f" and {several(others, 'other value')}" if others else ""
     instead = "round them" if near else "cut a soft mask at a threshold"
     option = f", {rounded if near else cut} dataset.toml" if rounded else ""
+    if not (np.abs(wrong) < 2**31).all():
+        instead, option = "write 0 where there is no label", ""
     where = f"{wrong[off.argmax()]!s}{more} in {wrong.size} of {values.size} voxels"
     raise IntraBenchError(
         f"{name} holds values that are not whole numbers ({where}), so it is no label map; {instead}{option}"
     )
 
 
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """What values are, in words."""
+    return "colours" if dtype.names else "complex numbers" if dtype.kind == "c" else str(dtype)
+
+
 def _inside(values: Array, threshold: float, name: str) -> Array:
     """1 where a soft mask has at least a share of what is full."""
     if values.dtype.kind not in "biuf" or (values.dtype.kind == "f" and not np.isfinite(values).all()):
-        raise IntraBenchError(f"{name} holds {values.dtype} with values that are no numbers; export it again")
+        raise IntraBenchError(f"{name} holds {kind_of(values.dtype)} with values that are no numbers; export it again")
     low, high = float(values.min(initial=0)), float(values.max(initial=0))
     full = next((full for full in _FULL if high <= full * 1.001), None)
     if full is None or low < -0.001 * full:
@@ -163,7 +174,9 @@ def _on_borders(labels: Array) -> tuple[int, int]:
     all_ = int(there[1:].sum())
     thin = there & ~solid
     thin[[0, top]] = False
-    if thin.sum() < max(_FEW, (all_ - 1) / 2):
+    grey = top in _FULL[1:] and bool((np.flatnonzero(there[1:]) + 1 >= _GREY * top).all())
+    least = all_ - 1 if grey and 1 < all_ <= _FEW else max(_FEW, (all_ - 1) / 2)
+    if thin.sum() < least:
         return 0, all_
     counts = np.zeros((2, top + 1), dtype=np.int64)
     for plane in planes:
@@ -173,4 +186,4 @@ def _on_borders(labels: Array) -> tuple[int, int]:
     if labels.size - counts[0].sum() < _BACKGROUND * labels.size:
         return 0, all_
     soft = int(np.count_nonzero(thin & (2 * counts[1] > counts[0])))
-    return (soft if soft >= max(_FEW, (all_ - 1) / 2) else 0), all_
+    return (soft if soft >= least else 0), all_

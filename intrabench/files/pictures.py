@@ -1,4 +1,4 @@
-"""Picture files, of which some hold several pictures; what those are is decided here.
+"""Picture files: how many pictures one holds, and which number each pixel of a mask has.
 
 The pages of a TIFF file are the slices of a stack, if they are alike and have one number per pixel. Of a photograph
 with more pictures behind it (MPO: thumbnails, depth, a second eye), the first is the photograph. Smaller versions that
@@ -23,10 +23,15 @@ from intrabench.files.headers import check_memory
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+_GREY = 8
+"""Channels that differ by no more, as after compression, are grey."""
+_NAMED = 4
+"""Colours that a sentence names at most."""
 _DESCRIPTION, _SUBFILE, _ACROSS, _DOWN = 270, 254, 282, 283
 """Tags of TIFF: text, kind of the page, pixels per unit along x and along y."""
-_TURNED = "turned"
-"""The entry of `Image.info` that says whether `open_picture` turned it."""
+TURNED, DEEP = "turned", "deep"
+"""The entries of `Image.info` that say whether `open_picture` turned it, and whether it took 8 of its 16 bits."""
 _MM = {
     **dict.fromkeys(("nm", "nanometer", "nanometre"), 1e-6),
     **dict.fromkeys(("um", "µm", "\u03bcm", r"\u00b5m", "micron", "microns", "micrometer", "micrometre"), 1e-3),
@@ -55,18 +60,13 @@ def open_picture(path: Path) -> Image:
 
     if not path.exists():
         raise IntraBenchError(f"{path} does not exist; check the path or fetch the data set again")
-    try:
-        with Image.open(path) as picture:
-            check_single(picture, path)
-            picture.info[_TURNED] = picture.getexif().get(Base.Orientation, 1) != 1
-            ImageOps.exif_transpose(picture, in_place=True)
-        return picture
-    except IntraBenchError:
-        raise
-    except Exception as error:  # decoders raise various exceptions for damaged files
-        raise IntraBenchError(
-            f"{path} cannot be read: it is truncated or not a picture ({error}); fetch or export it again"
-        ) from error
+    with reading(path, "not a picture"), Image.open(path) as picture:
+        check_single(picture, path)
+        # before it is decoded, when Pillow forgets how colours are stored
+        picture.info[DEEP] = picture.mode[0] not in "IF" and any(";16" in str(tile) for tile in picture.tile)
+        picture.info[TURNED] = picture.getexif().get(Base.Orientation, 1) != 1
+        ImageOps.exif_transpose(picture, in_place=True)
+    return picture
 
 
 def check_single(picture: Image, path: Path) -> None:
@@ -88,10 +88,17 @@ def notes_on(picture: Image) -> tuple[str, ...]:
     count = int(getattr(picture, "n_frames", 1)) if picture.format == "MPO" else 1
     if count > 1:
         notes.append(f"the file holds {count} pictures, of which the first is used")
-    if picture.info.get(_TURNED):
+    if picture.info.get(TURNED):
         notes.append("the picture is turned upright, as the tag of its camera says; masks have to be upright, too")
     if picture.has_transparency_data and np.asarray(picture.convert("RGBA"))[..., 3].min() < 255:
         notes.append("the picture has transparent pixels; what is behind them is white")
+    if picture.info.get(DEEP):
+        notes.append("the picture has 16 bits per colour, of which the upper 8 are used")
+    if picture.mode in ("CMYK", "LAB"):
+        notes.append(f"the colours of the picture ({picture.mode}) are converted to RGB")
+    profile = picture.info.get("icc_profile") or b""
+    if profile and b"srgb" not in profile.replace(b"\0", b"").lower():  # the name may be in UTF-16
+        notes.append("the picture has a colour profile other than sRGB, which is not applied")
     return tuple(notes)
 
 

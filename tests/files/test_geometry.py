@@ -96,4 +96,4 @@ def test_what_is_stated_is_not_noted(tmp_path: Path, name: str) -> None:
 
     sitk.WriteImage(sitk.GetImageFromArray(ARRAY), tmp_path / name)
     assert geometry_notes(tmp_path / name) == ()
-    assert geometry_notes(tmp_path / "a.mgz") == ()
+    assert geometry_notes(tmp_path / "a.png") == ()

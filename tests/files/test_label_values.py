@@ -39,6 +39,7 @@ SOFT: Mapping[str, np.ndarray] = {
     "enlarged": np.array(Image.fromarray(HARD).resize((150, 150), Image.Resampling.BILINEAR)),
     "repeated": np.kron(disc(), np.ones((2, 2), np.uint8)),
     "per cent": np.rint(disc() / 2.55).astype(np.uint8),
+    "one level": np.where(ndimage.morphological_gradient(HARD, 3) > 0, 128, HARD),
     "volume": ndimage.gaussian_filter(np.where(BALL, 1000, 0).astype(np.int16), 1.5),
     "thick slices": ndimage.zoom(np.where(BALL, 255, 0).astype(np.uint8), (1.7, 1, 1), order=1),
 }
@@ -73,7 +74,8 @@ HARD_MAPS: Mapping[str, np.ndarray] = {
     "far numbers": np.choose(cells(3, 5), [0, 17, 1001, 2035]),
     "single voxels": cells(40, 0),
     "layers": np.repeat(np.arange(12, dtype=np.uint8), 4)[:, None].repeat(50, 1),
-    "outlines": np.where(ndimage.morphological_gradient(HARD, 3) > 0, 128, HARD),
+    "outlines": np.where(ndimage.morphological_gradient(HARD, 3) > 0, 2, HARD // 255),
+    "a thin object in an outline of void": np.pad(np.pad(np.full((1, 9), 7), 1, constant_values=255), 9),
     "parts of a volume": cells(30, 6)[:, None].repeat(9, 1),
 }
 

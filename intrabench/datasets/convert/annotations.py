@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from intrabench.files.label_files import READERS, read_label_file
-from intrabench.files.label_values import whole_numbers
+from intrabench.files.label_values import check_hard, whole_numbers
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume
 
 FORMATS = (".mat", *READERS)
 """Files that may hold annotations; a MATLAB file is one of BSDS500."""
+
+
+_HARD = "save it without smooth borders"
 
 
 def read_annotations(paths: Mapping[Path, int], shape: tuple[int, ...]) -> dict[int, NDArray[Any]]:
@@ -44,6 +47,7 @@ def read_annotations(paths: Mapping[Path, int], shape: tuple[int, ...]) -> dict[
             if files.setdefault(person, path) != path:
                 raise IntraBenchError(f"{files[person]} and {path} are both of person {person}; rename one of them")
             found[person] = whole_numbers(labels, str(path))
+            check_hard(np.unique(found[person], return_inverse=True)[1].reshape(shape), str(path), _HARD)
     return found
 
 

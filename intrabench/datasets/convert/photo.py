@@ -6,16 +6,20 @@ have no meaning here. A pixel counts as 1 mm, so distances in mm are distances i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from intrabench.datasets.convert.label_map import segments_of
 from intrabench.datasets.convert.photo_size import resize_ids, resize_photo, within
+from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
-from intrabench.files.pictures import notes_on, open_picture
+from intrabench.files.label_values import WHOLE, LabelValues, check_hard, whole_numbers
+from intrabench.files.mask_pictures import check_colours, check_exact, colour_name, numbers_of
+from intrabench.files.pictures import TURNED, notes_on, open_picture
 from intrabench.mask import Array, Mask
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume
@@ -34,8 +38,11 @@ IGNORED = -1
 VOID = 255
 """The number of ignored pixels in masks of DAVIS and PASCAL VOC."""
 VOID_NOTE = f"{VOID} in masks is void, and is ignored"
-_GREY = 8
-"""Channels that differ by no more, as after compression, are grey."""
+_COLOURS = (
+    'name them under [labels] in dataset.toml, such as "#ff0000" = "liver", or write coding = "packed" (each is an '
+    'object) or "any" (all are one object)'
+)
+"""What to do with colours."""
 _VOID_COLOUR = (224, 224, 192)
 """Its colour in their palette."""
 
@@ -44,13 +51,69 @@ def read_photo(path: Path) -> Volume:
     """A picture as 8-bit RGB ``(1, y, x, 3)``; 16- or 32-bit grey keeps its type as ``(1, y, x)``.
 
     Grey and palette pictures become RGB, transparent pixels get a white background, and the camera's orientation tag is
-    applied. Colour profiles are ignored.
+    applied. Colour profiles are not.
 
     Raises:
         IntraBenchError: the file is missing, truncated, not a picture, or holds several.
     """
     picture = open_picture(path)
     return replace(Volume.from_canonical(_colours(picture)[None]), notes=notes_on(picture))
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How the pixels of masks become objects.
+
+    coding: how they encode them. values: which numbers of the coding ``palette`` are labels. void: 255 is void where
+    `has_void` says so. colours: instead of `coding`, each colour but black is an object, called as `colour_name` does.
+    """
+
+    coding: Coding = "palette"
+    values: LabelValues = WHOLE
+    void: bool = True
+    colours: bool = False
+
+
+PIXELS = Pixels()
+"""With a number each."""
+
+
+def read_objects(
+    masks: Mapping[Path, Path], size: tuple[int, ...], pixels: Pixels
+) -> tuple[list[Segment], Mask, tuple[str, ...]]:
+    """The objects in masks, ``(mask, y, x)``, the pixels that are ignored, and notes.
+
+    masks: each with its picture, for messages. size: of all, ``(y, x)``.
+
+    Raises:
+        IntraBenchError: a mask cannot be read or has another size, or its pixels do not say what is an object.
+    """
+    read, notes = [], []
+    by_number = pixels.coding == "palette" and not pixels.colours
+    cut = by_number and isinstance(pixels.values.threshold, float)
+    for path, photo in masks.items():
+        picture = open_picture(path)
+        if by_number:
+            read.append(numbers_of(picture, path, cut, _COLOURS))
+        else:
+            check_exact(picture, path)
+            check_colours(picture, path)
+            read.append(_CODINGS["packed" if pixels.colours else pixels.coding](picture))
+        check_size(path, read[-1].shape, photo, size)
+        notes += ["a mask is turned upright, as its own tag says"] if picture.info.get(TURNED) else []
+    ids, name = np.stack(read), str(path if len(masks) == 1 else path.parent)
+    if by_number:
+        ids = pixels.values.labels(ids, name).astype(np.int32)
+        if pixels.void and not cut and has_void(picture, ids):
+            ids[ids == VOID] = IGNORED
+            notes.append(VOID_NOTE)
+    elif pixels.values.threshold == "refuse":
+        ranks = np.unique(ids, return_inverse=True)[1].reshape(ids.shape)
+        check_hard(ranks, name, 'save it without smooth borders, or write threshold = "none" in dataset.toml')
+    found = segments_of(ids.clip(0), "object")
+    if pixels.colours:
+        found = [replace(one, name=colour_name(*one.number.to_bytes(3, "little"))) for one in found]
+    return found, Mask.of(ids == IGNORED), tuple(dict.fromkeys(notes))
 
 
 def read_ids(path: Path, coding: Coding, void: int | None = None) -> Array:
@@ -64,39 +127,31 @@ def read_ids(path: Path, coding: Coding, void: int | None = None) -> Array:
     if coding not in _CODINGS:
         raise IntraBenchError(f"there is no mask coding {coding!r}; choose from {', '.join(_CODINGS)}")
     picture = open_picture(path)
-    if coding == "palette" and (
-        picture.format in ("JPEG", "MPO") or len(picture.getbands()) > 1 or picture.mode == "F"
-    ):
-        raise IntraBenchError(
-            f"{path} does not have one exact number per pixel ({picture.format}, {picture.mode}); save it as a PNG "
-            "with a palette or in greyscale, or write threshold = 0.5 in dataset.toml if it is black and white"
-        )
-    ids = _CODINGS[coding](picture)
+    if coding == "palette":
+        ids = whole_numbers(numbers_of(picture, path), str(path)).astype(np.int32)
+    else:
+        ids = _CODINGS[coding](picture)
     if void is not None:
         ids[ids == void] = IGNORED
     return ids
 
 
-def read_grey(path: Path) -> Array:
-    """The grey levels ``(y, x)`` of a mask, which may be stored in colours that are all grey.
+def check_size(mask: Path, size: tuple[int, ...], picture: Path, expected: tuple[int, ...]) -> None:
+    """Refuse a mask whose size ``(y, x)`` is not that of its picture.
 
     Raises:
-        IntraBenchError: the file is missing, truncated or not a picture, or has colours or transparent pixels.
+        IntraBenchError: it is not.
     """
-    picture = open_picture(path)
-    if picture.mode in ("1", "L") or picture.mode[0] in "IF":
-        return np.array(picture)
-    colours = np.array(picture.convert("RGB"), dtype=np.int16)
-    if picture.has_transparency_data or np.ptp(colours, axis=2).max(initial=0) > _GREY:
+    if size != expected:
+        sideways = ", so one of them lies on its side" if size == expected[::-1] else ""
         raise IntraBenchError(
-            f"{path} has colours or transparent pixels ({picture.mode}), so threshold in dataset.toml does not say "
-            "what is inside; save it in greyscale"
+            f"{mask} has {size[0]} x {size[1]} pixels, but its picture {picture.name} has {expected[0]} x "
+            f"{expected[1]}{sideways}; export both in the same size"
         )
-    return colours[..., 0].astype(np.uint8)
 
 
-def has_void(path: Path, ids: Array) -> bool:
-    """Whether 255 in a mask of the coding ``palette`` is void, as in DAVIS and PASCAL VOC, and not an object.
+def has_void(mask: Image, ids: Array) -> bool:
+    """Whether 255 in masks of the coding ``palette`` is void, as in DAVIS and PASCAL VOC, and not an object.
 
     It is where the palette is theirs, or where it stands beside objects that are numbered from 1. A lone 255 is the
     white of a mask in black and white.
@@ -104,7 +159,7 @@ def has_void(path: Path, ids: Array) -> bool:
     numbers = set(np.unique(ids).tolist())
     if VOID not in numbers:
         return False
-    palette = open_picture(path).getpalette() or []
+    palette = mask.getpalette() or []
     coloured = tuple(palette[3 * VOID : 3 * VOID + 3]) == _VOID_COLOUR
     return coloured or (1 in numbers and VOID - 1 not in numbers)
 
@@ -136,11 +191,7 @@ def photo_case(
     """
     photo, ids = read_photo(image), read_ids(mask, coding, void)
     picture = photo.array[0]
-    if ids.shape != picture.shape[:2]:
-        raise IntraBenchError(
-            f"{mask} has {ids.shape[0]} x {ids.shape[1]} pixels, but its picture {image.name} has "
-            f"{picture.shape[0]} x {picture.shape[1]}; export both in the same size"
-        )
+    check_size(mask, ids.shape, image, picture.shape[:2])
     shape = within(ids.shape, longest)
     if shape != ids.shape:
         picture, ids = resize_photo(picture, shape), resize_ids(ids, shape)
@@ -178,13 +229,9 @@ def _packed(picture: Image) -> Array:
     return red | green << 8 | blue << 16
 
 
-def _palette(picture: Image) -> Array:
-    return np.array(picture, dtype=np.int32)
-
-
 _CODINGS: dict[Coding, Callable[[Image], Array]] = {
     "any": _any,
     "channel0": _channel0,
     "packed": _packed,
-    "palette": _palette,
+    "palette": np.array,
 }

@@ -11,11 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import IGNORED, SUFFIXES, VOID, read_grey, read_ids, read_photo
+from intrabench.datasets.convert.photo import PIXELS, SUFFIXES, Pixels, read_objects, read_photo
 from intrabench.datasets.convert.segments import Segment, Strokes
 from intrabench.errors import IntraBenchError
-from intrabench.files.label_values import WHOLE, LabelValues
 from intrabench.files.scribble_file import joined, lines_of, pixels_of, read_scribbles
 from intrabench.mask import Array, Mask
 from intrabench.prompts import Scribble
@@ -23,34 +21,34 @@ from intrabench.volume import Volume
 
 
 def read_video(
-    frames: Path, masks: Path, scribbles: Path | None = None, values: LabelValues = WHOLE
+    frames: Path, masks: Path, scribbles: Path | None = None, pixels: Pixels = PIXELS
 ) -> tuple[Volume, list[Segment], Mask]:
     """The frames of a folder, ``(frame, y, x, colour)``, the objects in the masks of another one, and ignored pixels.
 
-    scribbles: a folder with a file of each person, as DAVIS has them. values: how those of masks become objects.
+    scribbles: a folder with a file of each person, as DAVIS has them. pixels: how those of masks become objects.
 
     Raises:
         IntraBenchError: a frame has no mask or another size, or a file is damaged or does not fit the others.
     """
     pairs = _paired(frames, masks)
-    pictures = [read_photo(frame).array[0] for frame, _ in pairs]
-    cut = isinstance(values.threshold, float)
-    ids = [read_grey(mask) if cut else read_ids(mask, "palette") for _, mask in pairs]
-    first = pairs[0][0].name
-    for paths, picture, labels in zip(pairs, pictures, ids, strict=True):
-        for path, shape in zip(paths, (picture.shape[:2], labels.shape), strict=True):
-            if shape != pictures[0].shape[:2]:
-                size = f"{pictures[0].shape[0]} x {pictures[0].shape[1]}"
-                raise IntraBenchError(
-                    f"{path} has {shape[0]} x {shape[1]} pixels, but {first} has {size}; all frames and masks of a "
-                    "video need the same size"
-                )
-    labels = values.labels(np.stack(ids), str(masks)).astype(np.int32)
-    labels[labels == VOID] = IGNORED
-    strokes = _drawn(people(scribbles), frames.name, labels)
-    segments = segments_of(labels.clip(0), "object")
-    segments = [replace(segment, scribbles=strokes.get(segment.number, ())) for segment in segments]
-    return Volume.from_canonical(np.stack(pictures)), segments, Mask.of(labels == IGNORED)
+    pictures = [read_photo(frame) for frame in pairs]
+    first, *others = zip(pairs, (picture.array for picture in pictures), strict=True)
+    for frame, array in others:
+        if (array.shape, array.dtype) != (first[1].shape, first[1].dtype):
+            raise IntraBenchError(
+                f"{frame} has {_described(array)}, but {first[0].name} has {_described(first[1])}; all frames of a "
+                "video need one size and kind"
+            )
+    volume = Volume.from_canonical(np.concatenate([picture.array for picture in pictures]))
+    drawn = {mask: frame for frame, mask in pairs.items()}
+    segments, ignored, told = read_objects(drawn, volume.shape[1:], pixels)
+    strokes = _drawn(people(scribbles), frames.name, volume.shape, max((one.number for one in segments), default=0))
+    notes = dict.fromkeys((*(note for picture in pictures for note in picture.notes), *told))
+    return (
+        replace(volume, notes=tuple(notes)),
+        [replace(segment, scribbles=strokes.get(segment.number, ())) for segment in segments],
+        ignored,
+    )
 
 
 def pictures_in(folder: Path) -> list[Path]:
@@ -64,21 +62,33 @@ def people(scribbles: Path | None) -> list[Path]:
     return sorted(scribbles.glob("[0-9][0-9][0-9].json")) if scribbles else []
 
 
-def _paired(frames: Path, masks: Path) -> list[tuple[Path, Path]]:
+def _paired(frames: Path, masks: Path) -> dict[Path, Path]:
     """Each frame with the mask of the same name."""
-    files, named = pictures_in(frames), {path.stem: path for path in pictures_in(masks)}
-    for frame in files:
-        if frame.stem not in named:
+    files, drawn = _by_name(frames), _by_name(masks)
+    for name, frame in files.items():
+        if name not in drawn:
             raise IntraBenchError(f"{frame} has no mask of the same name in {masks}; add it")
-    if extra := named.keys() - {frame.stem for frame in files}:
-        raise IntraBenchError(f"{named[min(extra)]} has no frame of the same name in {frames}; add it")
-    return [(frame, named[frame.stem]) for frame in files]
+    if extra := drawn.keys() - files:
+        raise IntraBenchError(f"{drawn[min(extra)]} has no frame of the same name in {frames}; add it")
+    return {frame: drawn[name] for name, frame in files.items()}
 
 
-def _drawn(files: Sequence[Path], sequence: str, labels: Array) -> dict[int, Strokes]:
+def _by_name(folder: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in pictures_in(folder):
+        if found.setdefault(path.stem, path) != path:
+            raise IntraBenchError(f"{found[path.stem]} and {path} are both of one frame; keep one of them")
+    return found
+
+
+def _described(frame: Array) -> str:
+    return f"{frame.shape[1]} x {frame.shape[2]} pixels in {'colour' if frame.ndim == 4 else f'grey ({frame.dtype})'}"
+
+
+def _drawn(files: Sequence[Path], sequence: str, shape: tuple[int, int, int], count: int) -> dict[int, Strokes]:
     """What people drew for each object; a stroke into the background says that all of them are not there."""
-    frames, height, width = labels.shape
-    objects = range(1, int(labels.max(initial=0)) + 1)
+    frames, height, width = shape
+    objects = range(1, count + 1)
     found: dict[int, list[list[Scribble]]] = {number: [[] for _ in files] for number in objects}
     for person, file in enumerate(files):
         for frame, line in lines_of(read_scribbles(file, sequence, frames, len(objects))):

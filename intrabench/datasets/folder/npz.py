@@ -42,7 +42,8 @@ def read_npz(image: Path, label: Path, values: LabelValues = WHOLE) -> LoadedCas
             f"{label} has gts of shape {gts.shape}, but imgs of {image.name} have {imgs.shape}; expected one "
             "shape (D, H, W); export both again"
         )
-    if spacing.shape != (3,) or not (np.isfinite(spacing) & (spacing > 0)).all():
+    lengths = spacing.shape == (3,) and spacing.dtype.kind in "iuf"
+    if not lengths or not (np.isfinite(spacing) & (spacing > 0)).all():
         raise IntraBenchError(f"{image} has the spacing {spacing.tolist()}, expected three lengths in mm; correct it")
     check_intensities(imgs, str(image))
     x, y, z = (float(length) for length in spacing)
@@ -61,10 +62,10 @@ def read_npz(image: Path, label: Path, values: LabelValues = WHOLE) -> LoadedCas
 
 
 def is_case(path: Path) -> bool:
-    """Whether a file holds a scan and its labels; True if it cannot be read, for `read_npz` says why."""
+    """Whether a file holds a scan and its labels; a file that cannot be read holds nothing."""
     with suppress(OSError, zipfile.BadZipFile), Arrays(path) as stored:
         return {"imgs", "gts"} <= set(stored)
-    return True
+    return False
 
 
 def _boxes(path: Path) -> list[Box]:

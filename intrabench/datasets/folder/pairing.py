@@ -37,7 +37,8 @@ class Pair:
 
 def files_in(folder: Path) -> list[Path]:
     """The images, label maps and pictures in a folder, sorted and without hidden files."""
-    return sorted(path for path in folder.iterdir() if ending(path) and path.is_file() and path.name[0] != ".")
+    # a link to what is not there is a file whose content was not fetched
+    return sorted(path for path in folder.iterdir() if ending(path) and not path.is_dir() and path.name[0] != ".")
 
 
 def ending(path: Path) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import IGNORED, VOID, VOID_NOTE, has_void, read_grey, read_ids, read_photo
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
+from intrabench.datasets.convert.photo import read_objects, read_photo
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.layout import LoadedCase
@@ -22,7 +22,6 @@ from intrabench.files.geometry import geometry_notes
 from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
 from intrabench.files.pictures import pages, read_stack
-from intrabench.mask import Mask
 from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
 
 _REMEDY = (
@@ -52,20 +51,10 @@ def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCas
 
 def _read_picture(image: Path, label: Path, rules: Rules) -> LoadedCase:
     volume = read_photo(image)
-    cut = isinstance(rules.threshold, float)
-    ids = (read_grey(label) if cut else read_ids(label, rules.coding))[None]
-    if ids.shape != volume.shape:
-        raise IntraBenchError(
-            f"{label} has {ids.shape[1]} x {ids.shape[2]} pixels, but its picture {image.name} has "
-            f"{volume.shape[1]} x {volume.shape[2]}; export both in the same size"
-        )
-    if rules.coding == "palette":
-        ids = rules.values.labels(ids, str(label)).astype(np.int32)
-    if rules.coding == "palette" and not cut and str(VOID) not in rules.labels and has_void(label, ids):
-        ids[ids == VOID] = IGNORED
-        volume = replace(volume, notes=(*volume.notes, VOID_NOTE))
-    ignored = [Segment(IGNORE, Mask.of(ids == IGNORED), 0)] if (ids == IGNORED).any() else []
-    return LoadedCase(volume, [*segments_of(ids.clip(0), "object"), *ignored])
+    segments, ignored, told = read_objects({label: image}, volume.shape[1:], rules.pixels)
+    check_intensities(volume.array, str(image))
+    volume = replace(volume, notes=(*volume.notes, *told))
+    return LoadedCase(volume, [*segments, *([Segment(IGNORE, ignored, 0)] if ignored.any() else [])])
 
 
 def _read_pages(image: Path, label: Path, rules: Rules) -> LoadedCase:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from intrabench.datasets.convert.dicom_stack import Gaps
 from intrabench.datasets.convert.instances import Instances
-from intrabench.datasets.convert.photo import Coding
+from intrabench.datasets.convert.photo import VOID, Coding, Pixels
 from intrabench.datasets.convert.polygons import Contours
 from intrabench.datasets.convert.segments import Outside, Segment
 from intrabench.errors import IntraBenchError
@@ -151,10 +151,26 @@ class Rules(_Table):
             raise ValueError(f'coding = "{info.data["coding"]}" says already what an object is')
         return threshold
 
+    @field_validator("labels")
+    @classmethod
+    def _check_colours(cls, labels: dict[str, Entry], info: ValidationInfo) -> dict[str, Entry]:
+        colours = [key for key in labels if key.startswith("#")]
+        if "#000000" in colours:
+            raise ValueError('"#000000", black, is the background')
+        if colours and isinstance(info.data.get("threshold"), float):
+            raise ValueError(f'"{colours[0]}" is a colour, so there is nothing for threshold to cut')
+        return {key.lower() if key in colours else key: entry for key, entry in labels.items()}
+
     @property
     def values(self) -> LabelValues:
         """How values in files become labels."""
         return LabelValues(self.threshold, self.round)
+
+    @property
+    def pixels(self) -> Pixels:
+        """How the pixels of mask pictures become objects."""
+        colours = any(key.startswith("#") for key in self.labels)
+        return Pixels(self.coding, self.values, str(VOID) not in self.labels, colours)
 
     @classmethod
     def read(cls, path: Path) -> Rules:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import VOID_NOTE
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.convert.video import people, pictures_in, read_video
 from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
@@ -26,6 +25,11 @@ class Videos(Layout):
     content: Mapping[str, tuple[Path, Path]]
     scribbles: Path | None = None
 
+    @property
+    def version(self) -> str:
+        """That of the data set; since version 3 the white of masks in black and white is an object."""
+        return "3"
+
     def local_files(self, case: str) -> tuple[Path, ...]:
         """All frames, masks and scribbles."""
         pictures = (path for folder in self.content[case] for path in pictures_in(folder))
@@ -33,11 +37,8 @@ class Videos(Layout):
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The frames, as ``(frame, y, x, colour)``, and the objects in their masks."""
-        volume, segments, ignored = read_video(*self.content[case], self._scribbles(case), rules.values)
-        if not ignored.any():
-            return LoadedCase(volume, segments)
-        told = replace(volume, notes=(*volume.notes, VOID_NOTE))
-        return LoadedCase(told, [*segments, Segment(IGNORE, ignored, 0)])
+        volume, segments, ignored = read_video(*self.content[case], self._scribbles(case), rules.pixels)
+        return LoadedCase(volume, [*segments, *([Segment(IGNORE, ignored, 0)] if ignored.any() else [])])
 
     def _scribbles(self, case: str) -> Path | None:
         return self.scribbles / case if self.scribbles else None

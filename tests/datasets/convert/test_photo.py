@@ -237,8 +237,8 @@ def test_bad_files_are_told_in_one_sentence(tmp_path: Path) -> None:
         (cut, mask, "palette", "cut.jpg cannot be read: it is truncated"),
         (text, mask, "palette", "text.png cannot be read"),
         (tmp_path / "b.jpg", mask, "palette", "b.jpg does not exist"),
-        (image, noisy, "palette", r"noisy.jpg does not have one exact number per pixel \(JPEG, L\)"),
-        (image, saved(tmp_path / "rgb.png", COLOURS), "palette", r"exact number per pixel \(PNG, RGB\)"),
+        (image, noisy, "palette", "noisy.jpg is compressed as JPEG"),
+        (image, saved(tmp_path / "rgb.png", COLOURS), "palette", "rgb.png has no number per pixel, but 600 colours"),
         (image, small, "any", "small.png has 10 x 30 pixels, but its picture a.jpg has 20 x 30"),
         (image, empty, "any", "empty.png contains no object, so case one has no target"),
         (image, mask, "colour", "there is no mask coding 'colour'"),  # type: ignore[list-item]
