@@ -5,6 +5,7 @@ And what it says about its values, if that is not what they are used for.
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -40,8 +41,8 @@ def geometry_notes(path: Path) -> tuple[str, ...]:
             return tuple(_of_nifti(nifti(path)))
         if path.name.lower().endswith((".nrrd", ".nhdr", ".mha", ".mhd")):
             return tuple(_of_fields(path))
-        if path.name.lower().endswith((".mgz", ".mgh")) and not nifti(path).header["goodRASFlag"]:
-            return ("the file says that its spacing and orientation do not count; those of FreeSurfer's own are taken",)
+        if path.name.lower().endswith((".mgz", ".mgh")) and not _states_axes(path):
+            return ("the file states no spacing and no orientation; voxels of 1 mm in coronal slices are taken",)
     return ()
 
 
@@ -105,6 +106,12 @@ def _qform(path: Path) -> Grid | None:
     image = nifti(path) if _is_nifti(path) else None
     sform, qform = _forms(image) if isinstance(image, Nifti1Pair) else (None, None)
     return qform if sform else None
+
+
+def _states_axes(path: Path) -> bool:
+    """Whether an MGH file says that its spacing and orientation count; nibabel puts others in their place."""
+    with gzip.open(path) if path.suffix.lower() == ".mgz" else path.open("rb") as file:
+        return any(file.read(30)[28:])
 
 
 def _anatomical(fields: Mapping[str, str]) -> list[str]:

@@ -14,6 +14,7 @@ from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
 from intrabench.datasets.folder.pairing import DRAWN
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
+from intrabench.volume import check_intensities
 
 PLACES = ("annotations", "groundTruth")
 
@@ -53,6 +54,7 @@ class Annotated(Layout):
                 f"{picture} has no annotation; write one as {case}.png or {case}-1.png, or leave it out"
             )
         volume = read_photo(picture)
+        check_intensities(volume.array, str(picture))
         maps = read_annotations({one: _first_person(one, case) for one in annotations}, volume.shape[1:])
         return LoadedCase(volume, segments_of(annotated(maps, case, volume)))
 
@@ -64,7 +66,7 @@ def annotated_photos(path: Path, label: Path | None, channel: int) -> Annotated 
     where = [place for place in places if place.is_dir() and place.name in PLACES]
     pictures, kind = _files(images, PICTURES), "annotated photographs"
     found: dict[tuple[Path, ...], Annotated] = {
-        (place,): one for place in where if (one := _annotated(kind, pictures, _files(place, FORMATS)))
+        (place,): one for place in where if (one := _annotated(kind, pictures, _files(place, {*FORMATS, *PICTURES})))
     }
     return first_of(path, found)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files
@@ -127,6 +128,8 @@ class Folder(Dataset):
             for segment in segments
             if segment not in entries
         ]
+        if sum(one.mask.voxels for one in segments if not one.person) == prod(volume.shape):
+            notes.append("every voxel has a label, so nothing is background")
         kept, cut = kept_segments(list(entries), self.rules.outside)
         ignored: list[Mask] = []
         pieces: list[tuple[str, Mask]] = []

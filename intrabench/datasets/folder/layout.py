@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import os
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
+from intrabench.errors import several
 from intrabench.volume import Volume
+
+_BESIDE = re.compile(
+    r"\.(bib|cfg|csv|db|docx?|html|ini|ipynb|jsonl?|log|m|md|md5|pdf|py|r|rst|sh|sha256|toml|tsv|txt|xlsx?|xml|ya?ml)",
+    re.IGNORECASE,
+)
+"""Endings of files about data, which nobody takes for scans or labels."""
+_HEADERS = (".hdr", ".mhd", ".nhdr")
+"""Endings of files whose voxels are in another one of the same name."""
+_SHOWN = 6
+"""Endings that a note names at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,3 +108,29 @@ def first_of(root: Path, places: Mapping[tuple[Path, ...], _Found]) -> _Found | 
 def not_used(what: str) -> str:
     """The note on files or folders that a layout leaves alone."""
     return f"also there, and not used: {what}"
+
+
+def of_unknown_kind(folders: Iterable[Path], used: Collection[Path]) -> tuple[str, ...]:
+    """The note on files whose endings no layout knows, at any depth of folders; hidden ones do not count.
+
+    used: the files of all cases.
+    """
+    headers = {path.with_suffix("") for path in used if path.suffix.lower() in _HEADERS}
+    found = Counter(
+        path.suffix.lower()
+        for folder in folders
+        for path in _visible(folder)
+        if path not in used and headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix("")))
+    )
+    endings = [one for one, _ in found.most_common()]
+    named = f"{', '.join(endings[:_SHOWN])}{' ...' if len(endings) > _SHOWN else ''}"
+    return (not_used(f"{several(found.total(), 'file')} of unknown kind ({named})"),) if found else ()
+
+
+def _visible(folder: Path) -> Iterator[Path]:
+    """The files below a folder that have an ending which nobody knows."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "."]
+        for path in (Path(place, name) for name in names if name[0] != "."):
+            if path.suffix and not _BESIDE.fullmatch(path.suffix) and not ending(path):
+                yield path

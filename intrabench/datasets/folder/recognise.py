@@ -8,8 +8,8 @@ from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
-from intrabench.datasets.folder.dicom import dicom
-from intrabench.datasets.folder.layout import Layout, not_used
+from intrabench.datasets.folder.dicom import Dicom, dicom
+from intrabench.datasets.folder.layout import Layout, not_used, of_unknown_kind
 from intrabench.datasets.folder.nnunet import nnunet
 from intrabench.datasets.folder.pairing import ending, files_in
 from intrabench.datasets.folder.pairs import (
@@ -61,7 +61,11 @@ def recognise(path: Path, label: Path | None, channel: int, name: LayoutName | N
             return _of_file(path, label, channel)
         found = _found(path, label, channel, name)
         chosen = _chosen(path, found, name)
-        return _noted(path, chosen, [one for one in found.values() if one is not chosen])
+        noted = _noted(path, chosen, [one for one in found.values() if one is not chosen])
+        if any(isinstance(one, Dicom) for one in found.values()):  # it looks into all files of unknown endings itself
+            return noted
+        used = _files(noted, noted.cases())
+        return replace(noted, notes=(*noted.notes, *of_unknown_kind(filter(None, (path, label)), used)))
     except OSError as error:
         raise IntraBenchError(
             f"{error.filename or path} cannot be read ({error.strerror}); check its permissions"

@@ -54,6 +54,8 @@ def videos(path: Path, label: Path | None, channel: int) -> Videos | None:
             shown = {name: both for name, both in found.items() if both[1].is_dir()}
             if shown:
                 left = [f"{name} has no folder of masks in {masks} and is left out" for name in found.keys() - shown]
+                drawn = {one.name for one in masks.iterdir() if _is_video(one)}
+                left += [f"{name} has no folder of frames in {frames} and is left out" for name in drawn - found.keys()]
                 kind = f"videos in {frames.relative_to(path)}" if frames != path else "videos"
                 read[frames, masks] = Videos(
                     kind=kind,
