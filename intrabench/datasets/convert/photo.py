@@ -38,6 +38,8 @@ IGNORED = -1
 VOID = 255
 """The number of ignored pixels in masks of DAVIS and PASCAL VOC."""
 VOID_NOTE = f"{VOID} in masks is void, and is ignored"
+_MOST = 256
+"""Colours in a mask."""
 _COLOURS = (
     'name them under [labels] in dataset.toml, such as "#ff0000" = "liver", or write coding = "packed" (each is an '
     'object) or "any" (all are one object)'
@@ -112,6 +114,8 @@ def read_objects(
         check_hard(ranks, name, 'save it without smooth borders, or write threshold = "none" in dataset.toml')
     found = segments_of(ids.clip(0), "object")
     if pixels.colours:
+        if len(found) > _MOST:
+            raise IntraBenchError(f"{name} has {len(found)} colours, more than a mask has; check that it is one")
         found = [replace(one, name=colour_name(*one.number.to_bytes(3, "little"))) for one in found]
     return found, Mask.of(ids == IGNORED), tuple(dict.fromkeys(notes))
 
