@@ -12,7 +12,6 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 import pytest
-import SimpleITK as sitk
 from PIL import Image
 from scipy import ndimage
 from syrupy.assertion import SnapshotAssertion
@@ -158,6 +157,8 @@ def written(name: str, head: str = "", **replaced: str) -> Make:
     """The scan and its labels as NRRD or MetaImage, with more lines in the header of the scan, or changed ones."""
 
     def put(root: Path) -> None:
+        import SimpleITK as sitk  # takes a while
+
         for folder in ("images", "labels"):
             path = root / folder / "c1.nii.gz"
             sitk.WriteImage(sitk.ReadImage(path), path.with_name(name))
