@@ -148,7 +148,7 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
 
 def has_dicom(folder: Path) -> bool:
     """Whether there are DICOM files in a folder at any depth; they may have any names but those of other formats."""
-    return any(map(_is_dicom, _candidates(folder)))
+    return any(map(is_dicom, _candidates(folder)))
 
 
 def read_only_series(folder: Path, rules: Rules) -> Volume:
@@ -208,7 +208,7 @@ def _candidates(folder: Path) -> Iterator[Path]:
         yield from (path for path in (Path(place, name) for name in names) if not ending(path))
 
 
-def _is_dicom(path: Path) -> bool:
+def is_dicom(path: Path) -> bool:
     if not path.is_file():
         return False
     try:

@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
 from intrabench.datasets.folder.by_pattern import by_pattern, nothing_fits
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout, not_used
 from intrabench.datasets.folder.nnunet import nnunet
-from intrabench.datasets.folder.pairing import ending, files_in
 from intrabench.datasets.folder.pairs import (
     Pairs,
     images_beside_labels,
@@ -23,15 +21,9 @@ from intrabench.datasets.folder.pairs import (
 )
 from intrabench.datasets.folder.pattern import FilePatterns
 from intrabench.datasets.folder.rules import FILE, LayoutName
+from intrabench.datasets.folder.unknown import unrecognised
 from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
-
-UNDERSTOOD = (
-    "an nnU-Net folder, images/ with labels/ or masks/, img/ with gt/, images beside labels whose names end in _seg, "
-    "_label or _mask, photographs NAME.jpg beside masks NAME.png, IMAGE:label=LABEL of two files or folders, videos as "
-    "DAVIS has them, images/ with annotations/ of several people, or "
-    "NAME_human_segmentations.npz beside NAME.jpg, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
-)
 
 _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
     "nnunet": nnunet,
@@ -71,6 +63,8 @@ def recognise(
         if patterns is not None:
             return _by_rule(path, label, channel, patterns)
         found = _found(path, label, channel, name)
+        if name is None and not any(one.complete() for one in found.values()):
+            _check_known(path, label, found)
         chosen = _chosen(path, found, name)
         return _noted(path, chosen, [one for one in found.values() if one is not chosen])
     except OSError as error:
@@ -110,6 +104,24 @@ def _found(path: Path, label: Path | None, channel: int, name: LayoutName | None
     return found
 
 
+def _check_known(path: Path, label: Path | None, found: Mapping[LayoutName, Layout]) -> None:
+    """Refuse files that are in no layout, or without a complete case in any although there is a rule that they follow.
+
+    Raises:
+        Unrecognised: the folder; the message says what is in it, and the rule.
+        IntraBenchError: two paths that do not belong together.
+    """
+    if label is not None:
+        if not found:
+            raise IntraBenchError(f"{path} and label={label} are not images and labels; give two folders, or two files")
+        return
+    first = min(found.values(), key=_is_empty, default=None)
+    problem = first and (first.problem or f"{path} has no complete case as {first.kind}")
+    error = unrecognised(path, problem or "")
+    if error.proposal or not found:
+        raise error
+
+
 def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | None) -> Layout:
     """The layout that is named, else the only one with complete cases, else the first with cases."""
     if name is not None and name not in found:
@@ -122,8 +134,6 @@ def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | N
             f"{path} has {', '.join(kinds[:-1])} and {kinds[-1]}; choose with a line such as "
             f'layout = "{next(iter(fitting))}" in {FILE}, or move the others elsewhere'
         )
-    if not found:
-        raise IntraBenchError(_unknown(path))
     chosen = found[name] if name else next(iter([*fitting.values(), *sorted(found.values(), key=_is_empty)]))
     if chosen.problem:
         raise IntraBenchError(chosen.problem)
@@ -172,14 +182,3 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
 
 def _files(layout: Layout, cases: Iterable[str]) -> set[Path]:
     return {file for case in cases for file in layout.local_files(case)}
-
-
-def _unknown(path: Path) -> str:
-    pictures = [one for one in files_in(path) if ending(one) in PICTURES]
-    if pictures:
-        return (
-            f"{path} has {several(len(pictures), 'picture')}, such as {pictures[0].name}, but no masks that are "
-            "recognised; expected NAME.png beside NAME.jpg, NAME_mask.png beside NAME.png, images/ with masks/, or "
-            "NAME_human_segmentations.npz beside NAME.jpg"
-        )
-    return f"{path} has no layout that is recognised; expected {UNDERSTOOD}"
