@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def segmented(root: Path, toml: str = STRUCTURES) -> Path:
     for case in ("s01", "s02"):
         save(root / case / "ct.nii.gz", image(int(case[1:])))
         for name, value in (("liver", 1), ("lesions", 2), ("spleen", 7)):
-            save(root / case / "segmentations" / f"{name}.nii.gz", (value == DRAWN).astype(np.uint8))
+            save(root / case / "segmentations" / f"{name}.nii.gz", np.isin(DRAWN, value).astype(np.uint8))
     return lab(root, toml)
 
 
@@ -101,7 +102,8 @@ def test_pictures_with_a_mask_for_each_object(tmp_path: Path) -> None:
         Image.fromarray(pixels).save(root / "a" / f"{name}.png")
     volume, targets = opened(lab(root, rule)).load("a", NO_FILES)
     assert [(target.id, target.mask.voxels) for target in targets] == [("nucleus.1", 4), ("nucleus.2", 12)]
-    assert volume.is_photo
+    assert volume.shape == (1, 12, 10)
+    assert opened(root).card.modality == "natural RGB"
 
 
 def test_soft_structures_are_refused_or_cut(tmp_path: Path, wording: SnapshotAssertion) -> None:
@@ -258,7 +260,7 @@ def test_a_rule_and_a_folder_of_labels(tmp_path: Path, wording: SnapshotAssertio
 DICOM = 'image = "{patient}/dicom/"\nlabel = "{patient}/{patient}-seg.nii.gz"\n'
 
 
-def scanned(root: Path, **more: float) -> tuple[Path, list[Path]]:
+def scanned(root: Path, **more: Any) -> tuple[Path, list[Path]]:
     """A patient with a CT series in a folder in a folder."""
     scan = (image().T + 1000).astype(np.uint16)
     return lab(root, DICOM), write_ct(root / "p1" / "dicom" / "thin", scan, PatientID="p1", **more)
@@ -322,7 +324,7 @@ def test_a_mask_on_a_tilted_series(tmp_path: Path) -> None:
 
 
 def test_folders_without_one_image_series(tmp_path: Path, wording: SnapshotAssertion) -> None:
-    root, images = scanned(tmp_path / "lab")
+    root, _ = scanned(tmp_path / "lab", SeriesInstanceUID="1.2.3")
     save(root / "p1" / "p1-seg.nii.gz", labels(), LPS)
     (root / "p0" / "dicom").mkdir(parents=True)
     assert opened(root).cases() == ("p1",)
