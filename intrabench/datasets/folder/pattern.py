@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -16,8 +14,6 @@ from intrabench.files.documents import written_toml
 Field = Literal["patient", "case", "time", "rater", "label"]
 """What a text in a path can be the name of."""
 _TOKEN = re.compile(r"\{\w+\}|\*|[^{}*]+")
-_LOOKED_AT = 100
-"""Folders in which the nearest file is looked for."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +71,6 @@ class Pattern:
         """
         yield from _find(root, [_TOKEN.findall(part) for part in self.parts], [{}], self.folders)
 
-    def nearest(self, root: Path) -> str:
-        """The path in `root` that is most like the pattern, as far as folders fit it; empty if there is none."""
-        for depth in reversed(range(len(self.parts))):
-            part, folders = self.parts[depth], [root]
-            if depth:
-                folders = [
-                    path for path, _ in islice(Pattern("/".join(self.parts[:depth]) + "/").find(root), _LOOKED_AT)
-                ]
-            paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.name[0] != "."]
-            if paths:
-                best = max(paths, key=lambda path: difflib.SequenceMatcher(None, part, path.name).ratio())
-                return f"{best.relative_to(root)}{'/' if best.is_dir() else ''}"
-        return ""
-
 
 @dataclass(frozen=True)
 class FilePatterns:
@@ -117,23 +99,24 @@ class FilePatterns:
             if drawn := {"rater", "label"} & set(one.fields):
                 raise ValueError(f'image = "{one.text}" has {_named(drawn)}, which only labels have; remove it')
             if of_image != set(one.fields):
-                raise ValueError(f'image has patterns with other fields than "{self.image[0].text}": "{one.text}"')
+                both = f'"{self.image[0].text}" and "{one.text}"'
+                raise ValueError(f"image has the patterns {both} with different fields; write the same in all")
             if one.folders and len(self.image) > 1:
                 raise ValueError(
                     f'image = "{one.text}" is a folder of DICOM files, which has no channels; give it alone'
                 )
         for key, pattern in self.labels.items():
-            fields, needed = set(pattern.fields), of_image | ({"label"} if key == "structures" else set())
+            text, fields = f'{key} = "{pattern.text}"', set(pattern.fields)
             if pattern.folders:
-                raise ValueError(f'{key} = "{pattern.text}" is a folder; write the pattern of files')
+                raise ValueError(f"{text} is a folder; write the pattern of files")
             if key == "label" and "label" in fields:
-                raise ValueError(
-                    f'label = "{pattern.text}" has {{label}}, so it is a file for each structure; name it structures'
-                )
-            if lacking := needed - fields:
-                raise ValueError(f'{key} = "{pattern.text}" lacks {_named(lacking)}; add it')
-            if others := fields - needed - {"rater"}:
-                raise ValueError(f'{key} = "{pattern.text}" has {_named(others)}, which image lacks; add it there')
+                raise ValueError(f"{text} has {{label}}, so it is a file for each structure; name it structures")
+            if key == "structures" and "label" not in fields:
+                raise ValueError(f"{text} lacks {{label}}; add it, or name it label if it is a label map")
+            if lacking := of_image - fields:
+                raise ValueError(f"{text} lacks {_named(lacking)}; add it")
+            if others := fields - of_image - {"rater", "label"}:
+                raise ValueError(f"{text} has {_named(others)}, which image lacks; add it there")
         if len({"rater" in pattern.fields for pattern in self.labels.values()}) > 1:
             raise ValueError("only one of label and structures has {rater}; add it to the other one")
 
