@@ -29,7 +29,7 @@ class IntraBenchError(Exception):
 
     def __str__(self) -> str:
         """The message in one line."""
-        return "; ".join(map(str, self.args))
+        return "; ".join(str(line).strip() for line in self.args)
 
 
 class Unfinished(IntraBenchError):

@@ -45,7 +45,7 @@ _VALUES = 64
 
 @dataclass(frozen=True)
 class Proposal:
-    """A rule, how many of its cases have an image and labels, how many there are, and label files that it leaves out."""
+    """A rule, how many of its cases have an image and labels, how many it has, and templates of labels left out."""
 
     rule: FilePatterns
     complete: int
@@ -90,21 +90,24 @@ def propose(root: Path) -> Proposal | None:
     """
     paths = sample(root)
     plain, starred = families(paths, stars=False), families(paths, stars=True)
-    better = starred and (not plain or starred[0].rank[0] < plain[0].rank[0])
-    for family in (starred if better else plain)[:_TRIED]:
-        found = [one for rule, unused in _rules(root, family) if (one := _proved(root, rule, unused))]
+    most = [max((len(one.accounted) for one in found), default=0) for found in (plain, starred)]
+    for family in (starred if most[1] > most[0] else plain)[:_TRIED]:
+        found = list[Proposal]()
+        for rule, unused in _rules(root, family):
+            found += _proved(root, rule, unused)
+            if found and found[-1].complete == found[-1].cases:
+                return found[-1]
         if found:
             return max(found, key=lambda one: (one.complete, -one.cases))
     return None
 
 
-def _proved(root: Path, rule: FilePatterns, unused: str) -> Proposal | None:
+def _proved(root: Path, rule: FilePatterns, unused: str) -> list[Proposal]:
+    """The rule as a proposal if it finds enough cases, and takes no image for a structure."""
     pairs = by_pattern(root, rule, 0)
-    complete, cases = len(pairs.complete()), len(pairs.content)
-    images = any(role(words_of(name)) == "image" for pair in pairs.content.values() for name, _ in pair.structures)
-    return (
-        Proposal(rule, complete, cases, unused) if complete > 1 and 3 * complete >= 2 * cases and not images else None
-    )
+    one = Proposal(rule, len(pairs.complete()), len(pairs.content), unused)
+    enough = one.complete > 1 and 3 * one.complete >= 2 * one.cases
+    return [one] if enough and not any(role(words_of(name)) == "image" for name in pairs.labels) else []
 
 
 def _rules(root: Path, family: Family) -> Iterator[tuple[FilePatterns, str]]:
@@ -139,7 +142,7 @@ def _roles(root: Path, family: Family) -> dict[str, str]:
     for alike in unknown.values():
         read = [_role_of(root / family.paths[one][case]) for one in alike[:_LOOKED_AT] if case in family.paths[one]]
         same = read[0] if len(set(read)) == 1 else ""
-        roles |= {one: same for one in alike} if len(alike) > _LOOKED_AT else dict(zip(alike, read, strict=False))
+        roles |= dict.fromkeys(alike, same) if len(alike) > _LOOKED_AT else dict(zip(alike, read, strict=False))
     return roles
 
 
@@ -199,8 +202,8 @@ def _joined(templates: Sequence[str], known: Set[str]) -> tuple[str, str] | None
     if len(templates) < 2 or any(ending(Path(one)) != suffix for one in templates):
         return None
     parts = [PARTS.findall(one.removesuffix(suffix)) for one in templates]
-    first = len(os.path.commonprefix(parts))
-    last = len(os.path.commonprefix([one[first:][::-1] for one in parts]))
+    first = _alike(parts)
+    last = _alike([one[first:][::-1] for one in parts])
     start, end = parts[0][:first], parts[0][len(parts[0]) - last :]
     while start and (start[-1] not in SEPARATORS or _belongs(start, known)):
         start.pop()
@@ -214,6 +217,11 @@ def _joined(templates: Sequence[str], known: Set[str]) -> tuple[str, str] | None
     return key, "".join([*start, field, *end, suffix])
 
 
+def _alike(lists: Sequence[Sequence[str]]) -> int:
+    """With how many equal items lists begin."""
+    return sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*lists, strict=False)))
+
+
 def _belongs(parts: Sequence[str], known: Set[str]) -> bool:
     """Whether one of the words at this end of a name, before or after the structure, is a part of its name."""
     within = list(takewhile(lambda part: part != "/", reversed(parts)))
@@ -223,14 +231,13 @@ def _belongs(parts: Sequence[str], known: Set[str]) -> bool:
 
 def _names(family: Family) -> list[str]:
     """What stands for ``{case}`` in a rule: also patient and time if names say them, and what all times begin with."""
-    texts = [key[-1] for key in family.cases]
-    parts, before = timed(texts), ""
-    if len(next(iter(family.cases))) == 1:
-        if not parts:
-            return ["{case}"]
-        before, texts = "{patient}" + next(iter(parts.values()))[1], [time for _, _, time in parts.values()]
-    elif not are_times(texts):
+    texts, before = [key[-1] for key in family.cases], ""
+    if all(len(key) == 1 for key in family.cases):
+        parts = timed(texts)
+        texts = [time for _, _, time in parts]
+        before = f"{{patient}}{parts[0][1]}" if parts else ""
+    if not texts or not are_times(texts):
         return ["{case}"]
-    start = re.match(r"\D*", os.path.commonprefix(texts))
-    same = start[0] if start and all(text != start[0] for text in texts) else ""
-    return list(dict.fromkeys([f"{before}{{time}}", f"{before}{same}{{time}}"]))
+    starts = {re.split(r"\d", text)[0] for text in texts}
+    narrow = [f"{before}{start}{{time}}" for start in starts if len(starts) == 1 and start not in texts]
+    return list(dict.fromkeys([f"{before}{{time}}", *narrow]))

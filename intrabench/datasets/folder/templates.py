@@ -18,7 +18,7 @@ Key = tuple[str, ...]
 """The texts that the fields of a template stand for in one path: the case, or the patient and the case."""
 
 PARTS = re.compile(r"\{\w+\}|[^/_. \-\d{}]+|\d[^/_. \-{}]*|[/_. \-*]")
-"""A field, a word, a number with what follows it, or a separator: of ``frame01_gt`` ``frame``, ``01``, ``_``, ``gt``."""
+"""A field, a word, a number with what follows it, or a separator: ``frame``, ``01``, ``_`` and ``gt``."""
 SEPARATORS = frozenset("/_. -*")
 _TIME = re.compile(
     r"(?:ses|session|time|timepoint|tp|t|frame|visit|week|wk|month|day|followup|fu)[-_ ]?\d+|(?:19|20)\d{6}"
@@ -104,16 +104,13 @@ def role(words: Iterable[str]) -> str:
     return "image" if any(map(_IMAGES.fullmatch, words)) else ""
 
 
-def timed(texts: Iterable[str]) -> dict[str, tuple[str, str, str]]:
-    """Texts that end in a time, such as ``P01_t0``: the patient, the separator and the time of each; else empty."""
-    texts = list(texts)
-    found = {
-        text: one.groups() for text in texts if (one := re.fullmatch(rf"(.+?)([_. -])({_TIME.pattern})", text, re.I))
-    }
-    parts = list(found.values())
-    same = len(found) == len(texts) and len({separator for _, separator, _ in parts}) == 1
-    again = len({patient for patient, _, _ in parts}) < len(parts)
-    return found if same and again and are_times(time for _, _, time in parts) else {}
+def timed(texts: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Patient, separator and time of texts such as ``P01_t0``; empty if one has no time, or no patient has two."""
+    found = [re.fullmatch(rf"(.+?)([_. -])({_TIME.pattern})", text, re.IGNORECASE) for text in texts]
+    parts = [(one[1], one[2], one[3]) for one in found if one]
+    patients, separators, times = ({one[at] for one in parts} for at in range(3))
+    all_ = len(parts) == len(found) and len(separators) == 1 and are_times(times)
+    return parts if all_ and len(patients) < len(parts) else []
 
 
 def are_times(texts: Iterable[str]) -> bool:
@@ -140,13 +137,17 @@ class Family:
         return Counter(key for paths in self.paths.values() for key in paths)
 
     @cached_property
+    def accounted(self) -> frozenset[str]:
+        """The paths that fit."""
+        return frozenset(path for paths in self.paths.values() for path in paths.values())
+
+    @cached_property
     def rank(self) -> tuple[object, ...]:
         """The lower, the better: more paths, fewer templates, stars and fields, longer names of cases."""
-        accounted = {path for paths in self.paths.values() for path in paths.values()}
         stars = sum(template.count("*") for template in self.paths)
         length = sum(len(text) for key in self.cases for text in key) / len(self.cases)
         fields = len(fields_of(next(iter(self.paths))))
-        return -len(accounted), len(self.paths), stars, fields, -length, sorted(self.paths)
+        return -len(self.accounted), len(self.paths), stars, fields, -length, sorted(self.paths)
 
     @cached_property
     def is_sound(self) -> bool:
@@ -162,15 +163,7 @@ def families(paths: Sequence[str], stars: bool) -> list[Family]:
 
     stars: folders that are not part of a case, and whose names do not say what is in them, may have any name.
     """
-    found: dict[str, dict[Key, str]] = defaultdict(dict)
-    twice: dict[str, set[Key]] = defaultdict(set)
-    for path in paths:
-        for template, key in _readings(path, stars):
-            if found[template].setdefault(key, path) != path:
-                twice[template].add(key)
-    for template, keys in twice.items():  # a star that stands for several names of a case
-        for key in keys:
-            del found[template][key]
+    found = _templates(paths, stars)
     fitting: dict[tuple[tuple[str, ...], Key], list[str]] = defaultdict(list)
     sharing = Counter[tuple[tuple[str, ...], frozenset[Key]]]()
     for template, cases in found.items():
@@ -187,6 +180,19 @@ def families(paths: Sequence[str], stars: bool) -> list[Family]:
         of_cases = {one: {key: found[one][key] for key in sorted(keys & found[one].keys())} for one in regular}
         made += [Family(of_cases, sorted(times.keys() - of_cases.keys()))] if len(regular) > 1 else []
     return sorted((one for one in made if one.is_sound), key=lambda one: one.rank)
+
+
+def _templates(paths: Sequence[str], stars: bool) -> dict[str, dict[Key, str]]:
+    """The templates that paths fit, and the path of each case; without cases of which a star fits several paths."""
+    found: dict[str, dict[Key, str]] = defaultdict(dict)
+    twice = set[tuple[str, Key]]()
+    for path in paths:
+        for template, key in _readings(path, stars):
+            if found[template].setdefault(key, path) != path:
+                twice.add((template, key))
+    for template, key in twice:
+        del found[template][key]
+    return found
 
 
 def _readings(path: str, stars: bool) -> Iterator[tuple[str, Key]]:

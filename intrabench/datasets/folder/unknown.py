@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
-from intrabench.datasets.folder.pairing import VOLUMES, ending, files_in
+from intrabench.datasets.folder.pairing import VOLUMES, ending
 from intrabench.datasets.folder.proposal import Proposal, propose
 from intrabench.datasets.folder.rules import FILE
 from intrabench.datasets.folder.templates import listed, sample
@@ -23,8 +23,8 @@ _NEEDS: Mapping[str, Sequence[str]] = {
     "videos as DAVIS has them": ("JPEGImages", "Annotations"),
 }
 """The folders and files of layouts."""
-_SHOWN, _COUNTED = 2, 20
-"""How many examples are shown, and how many more are counted."""
+_SHOWN, _COUNTED, _LISTED = 2, 20, 2000
+"""How many examples are shown, how many more are counted, and how many folders are compared."""
 
 
 class Unrecognised(IntraBenchError):
@@ -35,18 +35,18 @@ class Unrecognised(IntraBenchError):
 
 def unrecognised(path: Path, problem: str = "") -> Unrecognised:
     """What to say of a folder; problem: what is wrong with the layout that it is nearest to."""
-    error = Unrecognised(problem or f"{path} has no layout that is recognised", *_seen(path))
-    proposal = error.proposal = propose(path)
-    lines = [] if problem else [f"nearest: {_nearest(path)}"]
-    if proposal:
-        command = shlex.join(["intrabench", "data", "check", str(path), "--write"])
-        lines += [
-            f"{proposal.complete} of {several(proposal.cases, 'case')} have images and labels by these lines, which `{command}` "
-            f"writes into {FILE}:",
-            *(f"    {line}" for line in proposal.rule.lines().splitlines()),
-        ]
+    proposal, nearest = propose(path), "" if problem else _nearest(path)
+    lines = [problem or f"{path} has no layout that is recognised", *_seen(path)]
+    lines += [f"nearest: {nearest}"] if nearest else []
+    if proposal is not None:
+        lines.append(f"these lines of {FILE} fit {proposal.complete} of {several(proposal.cases, 'case')}")
+        lines += [f"    {line}" for line in proposal.rule.lines().splitlines()]
         lines += [f"they leave out {proposal.unused}"] if proposal.unused else []
-    error.args += (*lines, f"{GUIDE} has all layouts, and the patterns that {FILE} takes")
+        lines.append(f"write them with {shlex.join(['intrabench', 'data', 'check', str(path), '--write'])}")
+    elif not problem:
+        lines.append(f'or in {FILE}: image = "{{case}}/ct.nii.gz", label = "{{case}}/seg.nii.gz"')
+    error = Unrecognised(*lines, f"all layouts and patterns: {GUIDE}")
+    error.proposal = proposal
     return error
 
 
@@ -55,13 +55,15 @@ def _seen(root: Path) -> list[str]:
     folders, files = listed(root)
     readable = [name for name in files if ending(Path(name))]
     alike = defaultdict[str, list[str]](list)
-    for name in folders:
+    for name in folders[:_LISTED]:
         content = [sorted({_kind(one, name) for one in names}) for names in listed(root / name)]
         alike[repr(content)].append(name)
     groups = sorted([*alike.values(), *([readable] if readable else [])], key=len, reverse=True)
     if not groups:
-        return [f"seen: no folder, and {several(len(files), 'file')} of other formats"]
-    first, others = groups[:_SHOWN], sum(map(len, groups[_SHOWN:]))
+        other = f"{several(len(files), 'file')} of other formats, such as {files[0]}" if files else "an empty folder"
+        return [f"seen: {other}"]
+    first = groups[:_SHOWN]
+    others = len(folders) + len(readable) - sum(map(len, first))
     lines = [_files(names) if names is readable else _folders(root, names) for names in first]
     lines[-1] += f", and {others} others" if others else ""
     return [f"seen: {line}" for line in lines]
@@ -85,7 +87,7 @@ def _kind(name: str, case: str = "") -> str:
 
 
 def _nearest(root: Path) -> str:
-    """The layout that a folder has most parts of, and what it lacks."""
+    """The layout that a folder has most parts of, and what it lacks; empty if it has none."""
     folders, files = listed(root)
     for inner in folders:
         for kind, parts in _NEEDS.items():
@@ -101,4 +103,4 @@ def _nearest(root: Path) -> str:
         return "photographs with masks: NAME.png beside NAME.jpg, NAME_mask.png beside NAME.png, or images/ with masks/"
     if endings & {*VOLUMES}:
         return "images beside labels; no name ends in _seg, _label or _mask"
-    return "a folder for each case; image and label of its files are to be named by patterns in " + FILE
+    return ""
