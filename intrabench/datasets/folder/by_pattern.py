@@ -160,7 +160,9 @@ def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: 
         problem = ""
         if twice:
             place, paths = twice[0]
-            problem = f'{" and ".join(map(str, paths))} fit "{place}"; keep one of them, or write a narrower pattern'
+            problem = (
+                f'{len(paths)} files fit "{place}", such as {paths[0]} and {paths[1]}; keep one, or narrow the pattern'
+            )
         elif not images:
             there = [path for paths in case.images.values() for path in paths] or drawn
             problem = f"{there[0]} has no image {root / pattern.filled(case.texts)}; add it, or remove the file"

@@ -55,6 +55,25 @@ class Pattern:
         return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", self.text)))
 
     @property
+    def unclear(self) -> str:
+        """Two fields, or a field and a star, between which there is no text, as written; empty if there are none.
+
+        A field that came before has a text.
+        """
+        known = set[str]()
+        for part in self.parts:
+            before = ""
+            for one in _TOKEN.findall(part):
+                if one != "*" and (one[0] != "{" or one in known):
+                    before = ""
+                elif before:
+                    return before + one
+                else:
+                    before = one
+                known.add(one)
+        return ""
+
+    @property
     def fixed(self) -> int:
         """The number of its characters that a path has to have: of two patterns, the more specific one has more."""
         return len(re.sub(r"\{\w+\}|\*", "", self.text))
@@ -101,6 +120,10 @@ class FilePatterns:
             if of_image != set(one.fields):
                 both = f'"{self.image[0].text}" and "{one.text}"'
                 raise ValueError(f"image has the patterns {both} with different fields; write the same in all")
+            if one.unclear:
+                raise ValueError(
+                    f'image = "{one.text}" does not say where the parts of {one.unclear} end; write a text between them'
+                )
             if one.folders and len(self.image) > 1:
                 raise ValueError(
                     f'image = "{one.text}" is a folder of DICOM files, which has no channels; give it alone'

@@ -16,6 +16,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import write_ct, write_seg
+from tests.datasets.convert.test_segment_nrrd import GRID, described, masks, write
 from tests.datasets.folder.made import AFFINE, NO_FILES, found, image, labels, load, same, save
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -85,11 +86,22 @@ def test_a_label_map_and_structures(tmp_path: Path, wording: SnapshotAssertion) 
 
 
 def test_values_of_a_structure_are_instances(tmp_path: Path, wording: SnapshotAssertion) -> None:
-    rule = 'image = "{case}.nii.gz"\nstructures = "{case}-{label}.nii.gz"\n'
-    root = lab(tmp_path / "lab", rule, a=image(), **{"a-lesion": DRAWN})
+    rule = 'image = "{case}.nii.gz"\nstructures = "{case}/{case}*-{label}.nii.gz"\n'
+    root = lab(tmp_path / "lab", rule, a=image(), **{"a/ab-lesion": DRAWN})
     volume, targets = opened(root).load("a", NO_FILES)
     assert [target.id for target in targets] == ["lesion.1", "lesion.2", "lesion.3"]
     assert volume.notes == wording
+
+
+def test_structures_in_files_of_slicer(tmp_path: Path) -> None:
+    """They are named as the files, whatever their segments are called, and may cover a part of the image."""
+    root = lab(tmp_path / "lab", 'image = "{case}.nii.gz"\nstructures = "{case}/{label}.seg.nrrd"\n')
+    save(root / "a.nii.gz", image()[:12, :10, :8], GRID.affine)
+    head, mass = masks()
+    (root / "a").mkdir()
+    write(root / "a" / "skull.seg.nrrd", head[2:9, 3:8, 1:7], described(("Segment_1", 0, 1)), first=(2, 3, 1))
+    write(root / "a" / "tumour.seg.nrrd", mass, described(("Segment_1", 0, 1)))
+    assert same(found(root, "a", GRID.affine), {"skull.1": head, "tumour.1": mass})
 
 
 def test_pictures_with_a_mask_for_each_object(tmp_path: Path) -> None:
@@ -230,6 +242,7 @@ def test_nothing_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
         'image = ["{case}.nii", "{case}/{time}.nii"]\nlabel = "{case}.nii"',
         'image = ["{case}/ct/", "{case}/mr/"]\nlabel = "{case}.nii"',
         "image = []",
+        'image = "*{case}.nii"\nlabel = "{case}_seg.nii"',
         'image = "{case}.nii"\nstructures = "{case}_seg.nii"',
         'image = "{case}.nii"\nlabel = "{case}/"',
         'image = "{case}.nii"\nlabel = "{case}_{rater}.nii"\nstructures = "{case}_{label}.nii"',
