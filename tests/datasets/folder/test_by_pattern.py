@@ -16,6 +16,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import write_ct, write_seg
+from tests.datasets.convert.test_segment_nrrd import GRID, described, masks, write
 from tests.datasets.folder.made import AFFINE, NO_FILES, found, image, labels, load, same, save
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -85,11 +86,34 @@ def test_a_label_map_and_structures(tmp_path: Path, wording: SnapshotAssertion) 
 
 
 def test_values_of_a_structure_are_instances(tmp_path: Path, wording: SnapshotAssertion) -> None:
-    rule = 'image = "{case}.nii.gz"\nstructures = "{case}-{label}.nii.gz"\n'
-    root = lab(tmp_path / "lab", rule, a=image(), **{"a-lesion": DRAWN})
+    rule = 'image = "{case}.nii.gz"\nstructures = "{case}/{case}*-{label}.nii.gz"\n'
+    root = lab(tmp_path / "lab", rule, a=image(), **{"a/ab-lesion": DRAWN})
     volume, targets = opened(root).load("a", NO_FILES)
     assert [target.id for target in targets] == ["lesion.1", "lesion.2", "lesion.3"]
     assert volume.notes == wording
+
+
+def test_structures_in_files_of_slicer(tmp_path: Path) -> None:
+    """They are named as the files, whatever their segments are called, and may cover a part of the image."""
+    root = lab(tmp_path / "lab", 'image = "{case}.nii.gz"\nstructures = "{case}/{label}.seg.nrrd"\n')
+    save(root / "a.nii.gz", image()[:12, :10, :8], GRID.affine)
+    head, mass = masks()
+    (root / "a").mkdir()
+    write(root / "a" / "skull.seg.nrrd", head[2:9, 3:8, 1:7], described(("Segment_1", 0, 1)), first=(2, 3, 1))
+    write(root / "a" / "tumour.seg.nrrd", mass, described(("Segment_1", 0, 1)))
+    assert same(found(root, "a", GRID.affine), {"skull.1": head, "tumour.1": mass})
+
+
+def test_npz_has_no_structures(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = lab(tmp_path / "lab", 'image = "{case}.npz"\nstructures = "{case}/{label}.npz"\n')
+    (root / "a").mkdir()
+    np.savez(root / "a.npz", imgs=image().T, spacing=np.ones(3))
+    np.savez(root / "a" / "liver.npz", gts=labels().T)
+    with pytest.raises(IntraBenchError) as refused:
+        load(root, "a")
+    assert str(refused.value) == wording
+    (root / "dataset.toml").write_text('image = "{case}.npz"\nlabel = "{case}/liver.npz"\n')
+    assert len(opened(root).load("a", NO_FILES)[1]) == 3
 
 
 def test_pictures_with_a_mask_for_each_object(tmp_path: Path) -> None:
@@ -206,7 +230,9 @@ def test_a_folder_with_one_scan(tmp_path: Path) -> None:
 
 def test_nothing_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
     messages = []
-    for number, rule in enumerate((STRUCTURES, 'image = "{case}/dicom/"\nlabel = "{case}.nii.gz"\n', "")):
+    dicom, unknown = 'image = "{case}/dicom/"\nlabel = "{case}.nii.gz"\n', STRUCTURES.replace("ct.nii.gz", "*.gz.tmp")
+    both = STRUCTURES.replace("ct.nii.gz", "CT.nii.gz")
+    for number, rule in enumerate((STRUCTURES, dicom, unknown, both, "")):
         root = tmp_path / str(number)
         if rule:
             save(root / "s01" / "CT.nii.gz", image())
@@ -230,8 +256,11 @@ def test_nothing_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
         'image = ["{case}.nii", "{case}/{time}.nii"]\nlabel = "{case}.nii"',
         'image = ["{case}/ct/", "{case}/mr/"]\nlabel = "{case}.nii"',
         "image = []",
+        'image = "*{case}.nii"\nlabel = "{case}_seg.nii"',
         'image = "{case}.nii"\nstructures = "{case}_seg.nii"',
         'image = "{case}.nii"\nlabel = "{case}/"',
+        'image = "{case}/*.dcm"\nlabel = "{case}.nii"',
+        'image = "{case}/"\nlabel = "{case}_seg.dcm"',
         'image = "{case}.nii"\nlabel = "{case}_{rater}.nii"\nstructures = "{case}_{label}.nii"',
         'image = "{case}.nii"\nlabel = "{case}_seg.nii"\nlayout = "nnunet"',
         'image = "/data/{case}.nii"\nlabel = "{case}_seg.nii"',
