@@ -113,7 +113,7 @@ def _proved(root: Path, rule: FilePatterns, unused: str) -> list[Proposal]:
 def _rules(root: Path, family: Family) -> Iterator[tuple[FilePatterns, str]]:
     """The rules of a family, wide ones first, and what they leave out."""
     roles = _roles(root, family)
-    drawn = [one for one in family.paths if roles[one] == "labels"]
+    drawn = [one for one in family.paths if roles[one] == "labels" and one[-1] != "/"]
     images = _channels([one for one in family.paths if roles[one] == "image"], drawn)
     if not images or not drawn:
         return
@@ -140,9 +140,10 @@ def _roles(root: Path, family: Family) -> dict[str, str]:
         return {one: known or "image" for one, known in roles.items()}
     case = max(sorted(family.cases), key=family.cases.__getitem__)
     for alike in unknown.values():
-        read = [_role_of(root / family.paths[one][case]) for one in alike[:_LOOKED_AT] if case in family.paths[one]]
-        same = read[0] if len(set(read)) == 1 else ""
-        roles |= dict.fromkeys(alike, same) if len(alike) > _LOOKED_AT else dict(zip(alike, read, strict=False))
+        known = [one for one in alike if case in family.paths[one]][:_LOOKED_AT]
+        read = {one: _role_of(root / family.paths[one][case]) for one in known}
+        same = len(alike) > _LOOKED_AT and len(set(read.values())) == 1
+        roles |= dict.fromkeys(alike, read[known[0]]) if same else read
     return roles
 
 

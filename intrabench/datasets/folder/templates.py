@@ -44,6 +44,8 @@ _IMAGES = re.compile(
 )
 _ALIKE, _FILES, _FOLDERS, _DEPTH, _ALL = 20, 200, 60, 6, 4000
 """What is looked at: names that differ only in numbers, files and folders in a folder, levels of folders, and paths."""
+_OTHERS = 3
+"""How many files of a folder are opened to see whether they are DICOM."""
 _SETS = 100
 """How many sets of cases are compared."""
 
@@ -59,9 +61,9 @@ def sample(root: Path) -> list[str]:
         for place in level:
             folders, files = listed(root / place)
             readable = [name for name in files if ending(Path(name)) not in ("", NPZ)]
-            other = next((name for name in files if not ending(Path(name))), "")
+            others = [name for name in files if not ending(Path(name))][:_OTHERS]
             found += [place + name for name in _some(readable, _FILES)]
-            found += [place] if place and other and is_dicom(root / place / other) else []
+            found += [place] if place and any(is_dicom(root / place / name) for name in others) else []
             below += [f"{place}{name}/" for name in _some(folders, _FOLDERS)]
         level = below[:_ALL]
         if len(found) >= _ALL:
@@ -73,7 +75,7 @@ def listed(folder: Path) -> tuple[list[str], list[str]]:
     """The names of the folders and files in a folder, sorted, without hidden ones and those that no pattern can say."""
     try:
         with os.scandir(folder) as entries:
-            plain = [one for one in entries if not re.search(r"^\.|[{}*]", one.name)]
+            plain = [one for one in entries if one.name.isprintable() and not re.search(r"^\.|[{}*]", one.name)]
             folders = {one.name for one in plain if one.is_dir()}
             return sorted(folders), sorted(one.name for one in plain if one.name not in folders)
     except OSError:
