@@ -21,6 +21,7 @@ from intrabench.datasets.folder.pairs import (
 )
 from intrabench.datasets.folder.pattern import FilePatterns
 from intrabench.datasets.folder.rules import FILE, LayoutName
+from intrabench.datasets.folder.templates import sample
 from intrabench.datasets.folder.unknown import unrecognised
 from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
@@ -66,7 +67,8 @@ def recognise(
         if name is None and not any(one.complete() for one in found.values()):
             _check_known(path, label, found)
         chosen = _chosen(path, found, name)
-        return _noted(path, chosen, [one for one in found.values() if one is not chosen])
+        noted = _noted(path, chosen, [one for one in found.values() if one is not chosen])
+        return noted if noted.notes or label is not None else _with_rest(path, noted)
     except OSError as error:
         raise IntraBenchError(
             f"{error.filename or path} cannot be read ({error.strerror}); check its permissions"
@@ -115,8 +117,7 @@ def _check_known(path: Path, label: Path | None, found: Mapping[LayoutName, Layo
             raise IntraBenchError(f"{path} and label={label} are not images and labels; give two folders, or two files")
         return
     first = min(found.values(), key=_is_empty, default=None)
-    problem = first and (first.problem or f"{path} has no complete case as {first.kind}")
-    error = unrecognised(path, problem or "")
+    error = unrecognised(path, first.kind if first else "")
     if error.proposal or not found:
         raise error
 
@@ -177,6 +178,15 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
             first = unused[0].relative_to(path)
             notes.append(not_used(str(first) if len(unused) == 1 else f"{len(unused)} files, such as {first}"))
     return replace(chosen, content=content, notes=tuple(dict.fromkeys((*chosen.notes, *notes))))
+
+
+def _with_rest(path: Path, layout: Layout) -> Layout:
+    """A layout with a note if most files are in folders of which it uses none."""
+    used = {file.parent for file in _files(layout, layout.content)}
+    found = sample(path)
+    unused = [one for one in found if (path / one if one.endswith("/") else (path / one).parent) not in used]
+    notes = [not_used(f"most files, such as {one}") for one in unused[:1] if 2 * len(unused) > len(found)]
+    return replace(layout, notes=tuple(notes)) if notes else layout
 
 
 def _files(layout: Layout, cases: Iterable[str]) -> set[Path]:

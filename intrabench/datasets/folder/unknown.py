@@ -17,10 +17,10 @@ from intrabench.errors import IntraBenchError, several
 
 GUIDE = "docs/your_own_data.md"
 _NEEDS: Mapping[str, Sequence[str]] = {
-    "an nnU-Net folder": ("imagesTr", "labelsTr", "dataset.json"),
-    "images/ with labels/ or masks/": ("images", "labels"),
-    "img/ with gt/": ("img", "gt"),
-    "videos as DAVIS has them": ("JPEGImages", "Annotations"),
+    "an nnU-Net folder": ("imagesTr/", "labelsTr/", "dataset.json"),
+    "images/ with labels/ or masks/": ("images/", "labels/"),
+    "img/ with gt/": ("img/", "gt/"),
+    "videos as DAVIS has them": ("JPEGImages/", "Annotations/"),
 }
 """The folders and files of layouts."""
 _SHOWN, _COUNTED, _LISTED = 2, 20, 2000
@@ -33,17 +33,18 @@ class Unrecognised(IntraBenchError):
     proposal: Proposal | None = None
 
 
-def unrecognised(path: Path, problem: str = "") -> Unrecognised:
-    """What to say of a folder; problem: what is wrong with the layout that it is nearest to."""
-    proposal, nearest = propose(path), "" if problem else _nearest(path)
-    lines = [problem or f"{path} has no layout that is recognised", *_seen(path)]
-    lines += [f"nearest: {nearest}"] if nearest else []
+def unrecognised(path: Path, kind: str = "") -> Unrecognised:
+    """What to say of a folder; kind: the layout that it has, but without a complete case."""
+    proposal = propose(path)
+    lines = [f"{path} has no {f'complete case as {kind}' if kind else 'layout that is recognised'}", *_seen(path)]
+    if nearest := "" if kind else _nearest(path):
+        lines.append(f"nearest: {nearest}")
     if proposal is not None:
         lines.append(f"these lines of {FILE} fit {proposal.complete} of {several(proposal.cases, 'case')}")
         lines += [f"    {line}" for line in proposal.rule.lines().splitlines()]
         lines += [f"they leave out {proposal.unused}"] if proposal.unused else []
         lines.append(f"write them with {shlex.join(['intrabench', 'data', 'check', str(path), '--write'])}")
-    elif not problem:
+    elif not kind and any(ending(Path(one)) not in PICTURES for one in sample(path)):
         lines.append(f'or in {FILE}: image = "{{case}}/ct.nii.gz", label = "{{case}}/seg.nii.gz"')
     error = Unrecognised(*lines, f"all layouts and patterns: {GUIDE}")
     error.proposal = proposal
