@@ -10,7 +10,7 @@ from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout, not_used
-from intrabench.datasets.folder.nnunet import nnunet
+from intrabench.datasets.folder.nnunet import nnunet, of_raw
 from intrabench.datasets.folder.pairing import ending, files_in
 from intrabench.datasets.folder.pairs import (
     Pairs,
@@ -155,6 +155,8 @@ def _files(layout: Layout, cases: Iterable[str]) -> set[Path]:
 
 
 def _unknown(path: Path) -> str:
+    if several_sets := of_raw(path):
+        return several_sets
     pictures = [one for one in files_in(path) if ending(one) in PICTURES]
     if pictures:
         return (
