@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from intrabench.datasets.folder.npz import is_case
 from intrabench.datasets.folder.pairing import (
     DRAWN,
     NPZ,
+    VOLUMES,
     Pair,
     check_name,
     ending,
@@ -25,6 +27,7 @@ from intrabench.datasets.folder.pairing import (
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.label_names import label_names, table_beside
 from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
@@ -51,8 +54,10 @@ class Pairs(Layout):
     def version(self) -> str:
         """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels.
 
-        Since version 4 the pages of a TIFF file are a stack.
+        Since version 4 the pages of a TIFF file are a stack. Since version 5 values have the names that files say.
         """
+        if any(_is_named(pair.label) for pair in self.content.values()):
+            return "5"
         if any(pair.image and pages(pair.image) > 1 for pair in self.content.values()):
             return "4"
         later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.content.values())
@@ -73,7 +78,8 @@ class Pairs(Layout):
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The image and the label file, and the files that all cases use."""
         pair = self.content[case]
-        return *dict.fromkeys(path for path in (pair.image, pair.label) if path), *self.more
+        tables = [table_beside(pair.label)] if pair.label and ending(pair.label) in VOLUMES else []
+        return *dict.fromkeys(path for path in (pair.image, pair.label, *tables) if path), *self.more
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The image and its segments, with the names of the regions."""
@@ -164,3 +170,12 @@ def _stated(images: Sequence[Path]) -> dict[str, str]:
     """Photographs state what they are; stacks of pages are none."""
     photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
     return {"modality": "natural RGB"} if photos else {}
+
+
+def _is_named(label: Path | None) -> bool:
+    """Whether a label map has names of its values; False if it cannot be read, for its case says why."""
+    if label is None or ending(label) not in VOLUMES:
+        return False
+    with suppress(IntraBenchError):
+        return bool(label_names(label))
+    return False

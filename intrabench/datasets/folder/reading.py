@@ -21,6 +21,7 @@ from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.geometry import geometry_notes
 from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
+from intrabench.files.label_names import label_names
 from intrabench.files.pictures import pages, read_stack
 from intrabench.mask import Mask
 from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
@@ -147,6 +148,8 @@ def _read_labels(path: Path, volume: Volume, image: Path, rules: Rules) -> Loade
         labels, told = read_labels_on(path, grid, image, _REMEDY, rules.values.labels)
         notes += told
         segments = segments_of(labels)
+    names = label_names(path)
+    segments = [replace(one, name=one.name or names.get(one.number, "")) for one in segments]
     return LoadedCase(replace(volume, notes=(*volume.notes, *dict.fromkeys(notes))), segments)
 
 
