@@ -124,7 +124,7 @@ def npz(path: Path, label: Path | None, channel: int) -> Pairs | None:
         return None
     files = [file for file in files_in(path) if ending(file) == NPZ and not stem(file).endswith(DRAWN)]
     content = {stem(file): Pair(file, file, channel) for file in files}
-    return Pairs(kind="npz of CVPR 2025", content=content) if content else None
+    return Pairs(kind="npz of CVPR challenges", content=content) if content else None
 
 
 def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs | None:

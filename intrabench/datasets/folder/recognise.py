@@ -28,7 +28,7 @@ UNDERSTOOD = (
     "an nnU-Net folder, images/ with labels/ or masks/, img/ with gt/, images beside labels whose names end in _seg, "
     "_label or _mask, photographs NAME.jpg beside masks NAME.png, IMAGE:label=LABEL of two files or folders, videos as "
     "DAVIS has them, images/ with annotations/ of several people, or "
-    "NAME_human_segmentations.npz beside NAME.jpg, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
+    "NAME_human_segmentations.npz beside NAME.jpg, DICOM images with SEG or RTSTRUCT, .npz of CVPR challenges"
 )
 
 _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
