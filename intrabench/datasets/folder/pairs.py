@@ -40,7 +40,7 @@ MASKS = tuple(PICTURES - {*PHOTOS})
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pairs(Layout):
-    """Cases with one image file and one label file each.
+    """Cases with one image each, and a label file or several of one structure each.
 
     regions: names of the values in label maps, with one or several values per name. more: further files that all cases
     are made from.
@@ -67,8 +67,12 @@ class Pairs(Layout):
         """The image, if the name of the case says whose labels it has, too."""
         return self.content[case].patient or case
 
+    def time(self, case: str) -> str:
+        """The time point, if a rule says it."""
+        return self.content[case].time
+
     def complete(self) -> tuple[str, ...]:
-        """Those with one image and one label, also if one file holds both."""
+        """Those with one image and labels, also if one file holds both."""
         return tuple(
             case
             for case, pair in self.content.items()
@@ -76,19 +80,19 @@ class Pairs(Layout):
         )
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """The image and the label file, and the files that all cases use."""
+        """The image and the label files, with a table of names of values, and the files that all cases use."""
         pair = self.content[case]
-        tables = [table_beside(pair.label)] if pair.label and ending(pair.label) in VOLUMES else []
-        return *dict.fromkeys(path for path in (pair.image, pair.label, *tables) if path), *self.more
+        table = table_beside(pair.label) if pair.label and ending(pair.label) in VOLUMES else None
+        return *pair.files, *([table] if table else []), *self.more
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The image and its segments, with the names of the regions."""
         pair = self.content[case]
-        if pair.problem or pair.image is None or pair.label is None:
+        if pair.problem or pair.image is None or not pair.labels:
             raise IntraBenchError(pair.problem)
-        for path in (pair.image, pair.label):
+        for path in (pair.image, *(path for _, path in pair.labels)):
             check_name(path)
-        loaded = read_pair(pair.image, pair.label, pair.channel, rules)
+        loaded = read_pair(pair.image, pair.labels, pair.channel, rules)
         return replace(loaded, segments=self._named(loaded.segments)) if self.regions else loaded
 
     def _named(self, segments: Sequence[Segment]) -> list[Segment]:
@@ -159,15 +163,15 @@ def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:
         return None
     case = " ".join([stem(path), *(labelled(path, label) if label else [])])
     content = {case: Pair(path, label or path, channel, patient=stem(path))}
-    return Pairs(kind="one image", content=content, stated=_stated([path]))
+    return Pairs(kind="one image", content=content, stated=stated([path]))
 
 
 def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: int) -> Pairs:
-    return Pairs(kind=kind, content=pair_up(images, labels, channel), stated=_stated(images))
+    return Pairs(kind=kind, content=pair_up(images, labels, channel), stated=stated(images))
 
 
-def _stated(images: Sequence[Path]) -> dict[str, str]:
-    """Photographs state what they are; stacks of pages are none."""
+def stated(images: Sequence[Path]) -> dict[str, str]:
+    """What a card can say of images: photographs state what they are; stacks of pages are none."""
     photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
     return {"modality": "natural RGB"} if photos else {}
 
