@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
@@ -16,6 +17,7 @@ from intrabench.datasets.folder.pairing import (
     NPZ,
     VOLUMES,
     Pair,
+    case_of,
     check_name,
     ending,
     files_in,
@@ -31,7 +33,8 @@ from intrabench.files.label_names import label_names, table_beside
 from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
-PLACES = (("images", "labels"), ("images", "masks"), ("img", "gt"))
+_IMAGES, _LABELS = ("images", "ct", "images/ct"), ("labels", "masks")
+PLACES = (*product(_IMAGES, _LABELS), ("img", "gt"))
 """Folders of images and of their labels; the last as in the archives of RITM."""
 PHOTOS = (".jpg", ".jpeg")
 MASKS = tuple(PICTURES - {*PHOTOS})
@@ -54,9 +57,10 @@ class Pairs(Layout):
     def version(self) -> str:
         """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels.
 
-        Since version 4 the pages of a TIFF file are a stack. Since version 5 values have the names that files say.
+        Since version 4 the pages of a TIFF file are a stack. Since version 5 values have names that files say, or that
+        are known of a public data set, whose regions no file says.
         """
-        if any(_is_named(pair.label) for pair in self.content.values()):
+        if (self.regions and not self.more) or any(_is_named(pair.label) for pair in self.content.values()):
             return "5"
         if any(pair.image and pages(pair.image) > 1 for pair in self.content.values()):
             return "4"
@@ -135,10 +139,38 @@ def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs 
     """A folder of images and labels, which have endings such as _seg."""
     if label is not None or not path.is_dir():
         return None
-    files = [file for file in files_in(path) if ending(file) != NPZ]
-    labels = [file for file in files if is_label(file)]
-    images = [file for file in files if not is_label(file)]
-    return _paired("images beside labels", images, labels, channel) if labels else None
+    images, labels = _images_and_labels(path, (*VOLUMES, *PICTURES))
+    kind = "images beside labels"
+    if len(images) == len(labels) == 1:  # 3D Slicer calls labels Segmentation, whatever the image is called
+        return Pairs(
+            kind=kind, content={case_of(images[0]): Pair(images[0], labels[0], channel)}, stated=stated(images)
+        )
+    return _paired(kind, images, labels, channel) if labels else None
+
+
+def case_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """A folder with one folder for each case, which has one volume, and one whose name says that it holds labels."""
+    if label is not None or not path.is_dir():
+        return None
+    content = dict[str, Pair]()
+    for folder in sorted(one for one in path.iterdir() if one.is_dir() and one.name[0] != "."):
+        images, labels = _images_and_labels(folder, VOLUMES)
+        if images and labels:
+            problem = "" if len(images) == len(labels) == 1 else _too_many(folder, images, labels)
+            content[folder.name] = Pair(images[0], labels[0], channel, problem)
+    found = Pairs(kind="a folder for each case", content=content)
+    return found if found.complete() else None
+
+
+def _too_many(folder: Path, images: Sequence[Path], labels: Sequence[Path]) -> str:
+    names = ", ".join(one.name for one in (*images, *labels))
+    return f"{folder} has {names}, of which one image and one label are expected; move the others elsewhere"
+
+
+def _images_and_labels(folder: Path, endings: Collection[str]) -> tuple[list[Path], list[Path]]:
+    """The files in a folder, those last whose names say that they hold labels."""
+    files = [file for file in files_in(folder) if ending(file) in endings]
+    return [file for file in files if not is_label(file)], [file for file in files if is_label(file)]
 
 
 def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:

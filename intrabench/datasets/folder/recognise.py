@@ -15,6 +15,7 @@ from intrabench.datasets.folder.nnunet import nnunet, of_raw
 from intrabench.datasets.folder.pairing import ending, files_in
 from intrabench.datasets.folder.pairs import (
     Pairs,
+    case_folders,
     images_beside_labels,
     npz,
     one_image,
@@ -22,6 +23,7 @@ from intrabench.datasets.folder.pairs import (
     two_folders,
 )
 from intrabench.datasets.folder.pattern import FilePatterns
+from intrabench.datasets.folder.published import PUBLISHED
 from intrabench.datasets.folder.rules import FILE, LayoutName
 from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
@@ -34,6 +36,7 @@ UNDERSTOOD = (
 )
 
 _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
+    **{name: one.layout for name, one in PUBLISHED.items()},
     "nnunet": nnunet,
     "videos": videos,
     "annotated_photos": annotated_photos,
@@ -42,6 +45,7 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
     "npz": npz,
     "images_beside_labels": images_beside_labels,
     "photos_beside_masks": photos_beside_masks,
+    "case_folders": case_folders,
     "dicom": dicom,
 }
 """Specific layouts before general ones."""
@@ -142,7 +146,7 @@ def _fitting(found: Mapping[LayoutName, Layout]) -> dict[LayoutName, Layout]:
         files = _files(one, one.complete())
         if not files <= used:
             fitting[name] = one
-        used |= files
+        used |= files | one.left
     return fitting
 
 
@@ -157,7 +161,7 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
         for case, files in chosen.content.items()
         if case in complete[chosen] or not taken.issuperset(chosen.local_files(case))
     }
-    used, notes = _files(chosen, content), []
+    used, notes = _files(chosen, content) | chosen.left, []
     for one in others:
         unused = sorted(_files(one, complete[one] or one.content) - used)
         if one.problem:
