@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import islice
 from pathlib import Path
 
 from intrabench.datasets.folder.dicom import has_dicom
@@ -14,6 +18,8 @@ from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.names import check_utf8, one_line
 
+_LOOKED_AT = 1000
+"""Files among which the nearest one is looked for."""
 Texts = Mapping[str, str]
 """Those of fields."""
 
@@ -49,7 +55,7 @@ def by_pattern(
     """
     names = list(channels) or [one.text for one in patterns.image]
     if len(names) > 1 and channel >= len(names):
-        raise IntraBenchError(f"{root} has no channel {channel}; those of its images are {', '.join(names)}, from 0")
+        raise IntraBenchError(f"{root} has no channel {channel}; it has {', '.join(names)}, counted from 0")
     if channel and patterns.image[0].folders:
         raise IntraBenchError(f"{root} has DICOM series, which have no channels; omit channel={channel}")
     cases = _cases(root, patterns)
@@ -81,9 +87,25 @@ def by_pattern(
 def nothing_fits(root: Path, patterns: FilePatterns) -> str:
     """One sentence for a folder in which no image fits a rule of its ``dataset.toml``."""
     first = patterns.image[0]
-    there = f"the nearest is {near}" if (near := first.nearest(root)) else "the folder is empty"
+    there = f"the nearest is {near}" if (near := _nearest(root, first)) else "the folder is empty"
     what = "folder with DICOM files" if first.folders else "file"
     return f'no {what} in {root} fits image = "{first.text}" of {FILE}; {there}; correct the pattern'
+
+
+def _nearest(root: Path, pattern: Pattern) -> str:
+    """The path in `root` that is most like a pattern, of the first thousand files; empty if there is none."""
+    fixed = "".join(re.split(r"\{\w+\}|\*", pattern.text)).lower()
+    files = (path for path in _visible(root) if path != root / FILE)
+    places = (path.parent if pattern.folders else path for path in islice(files, _LOOKED_AT))
+    paths = [f"{place.relative_to(root)}{'/' if pattern.folders else ''}" for place in places]
+    return max(paths, key=lambda one: SequenceMatcher(None, fixed, one.lower()).ratio(), default="")
+
+
+def _visible(root: Path) -> Iterator[Path]:
+    """The files at any depth, sorted folder by folder."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name[0] != ".")
+        yield from (Path(folder, name) for name in sorted(names) if name[0] != ".")
 
 
 def _cases(root: Path, patterns: FilePatterns) -> dict[str, _Case]:
@@ -133,28 +155,32 @@ def _name(texts: Texts, patterns: FilePatterns) -> str:
 
 def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: int) -> Iterator[tuple[str, Pair]]:
     """The pairs of a case by rater."""
-    pattern = patterns.image[channel if len(patterns.image) > 1 else 0]
-    images = case.images.get(patterns.image.index(pattern), [])
+    number, channel = (channel, 0) if len(patterns.image) > 1 else (0, channel)
+    pattern, images = patterns.image[number], case.images.get(number, [])
     patient = case.texts.get("patient") or (case.texts.get("case", "") if "time" in case.texts else "")
     for rater, files in sorted(case.drawn.items() or [("", {})]):
         drawn = [path for paths in files.values() for path in paths]
-        twice = next((paths for paths in (images, *files.values()) if len(paths) > 1), [])
+        places = [(patterns.labels["structures" if label else "label"], paths) for label, paths in files.items()]
+        places = [(pattern, images), *places]
+        twice = [(one.filled(case.texts), paths) for one, paths in places if len(paths) > 1]
         problem = ""
         if twice:
-            listed = ", ".join(map(str, twice[:-1]))
-            problem = f"{listed} and {twice[-1]} could be the same file of a case by the rule; keep one of them"
+            place, paths = twice[0]
+            problem = (
+                f'{len(paths)} files fit "{place}", such as {paths[0]} and {paths[1]}; keep one, or narrow the pattern'
+            )
         elif not images:
             there = [path for paths in case.images.values() for path in paths] or drawn
             problem = f"{there[0]} has no image {root / pattern.filled(case.texts)}; add it, or remove the file"
         elif not drawn:
-            places = " or ".join(str(root / one.filled(case.texts)) for one in patterns.labels.values())
-            problem = f"{images[0]} has no label {places}; add one, or remove the image"
+            expected = " or ".join(str(root / one.filled(case.texts)) for one in patterns.labels.values())
+            problem = f"{images[0]} has no label {expected}; add one, or remove the image"
         yield (
             rater,
             Pair(
                 images[0] if images else None,
                 next(iter(files.get("", [])), None),
-                channel if len(patterns.image) == 1 else 0,
+                channel,
                 problem,
                 patient or (name if rater else ""),
                 tuple((label, paths[0]) for label, paths in sorted(files.items()) if label),

@@ -164,8 +164,8 @@ def read_only_series(folder: Path, rules: Rules) -> Volume:
     if broken:
         raise IntraBenchError(f"{next(iter(broken.values()))}; or move that file away if it does not belong there")
     if len(images) != 1:
-        there = f"{len(images)} image series, {_listed(images)}" if images else "no DICOM image series"
-        raise IntraBenchError(f"{folder} has {there}; expected one, so keep one of them in this folder")
+        there = f"{len(images)} DICOM image series: {_listed(images)}" if images else "no DICOM image series"
+        raise IntraBenchError(f"{folder} has {there}; keep one in this folder")
     series = read_series(one_acquisition(images[0].paths, ()), rules.gaps)
     others = sorted({one.modality for one in found} - {images[0].modality})
     notes = [f"{' and '.join(others)} files beside the images are not used"] if others else []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.folder.dicom import Dicom
 from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
 from intrabench.datasets.folder.npz import is_case
 from intrabench.datasets.folder.pairing import (
@@ -58,8 +59,10 @@ class Pairs(Layout):
         """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels.
 
         Since version 4 the pages of a TIFF file are a stack. Since version 5 values have names that files say, or that
-        are known of a public data set, whose regions no file says.
+        are known of a public data set, whose regions no file says. Series of DICOM are read as `Dicom` does.
         """
+        if any(pair.image and pair.image.is_dir() for pair in self.content.values()):
+            return Dicom(kind="DICOM", content={}).version
         if (self.regions and not self.more) or any(_is_named(pair.label) for pair in self.content.values()):
             return "5"
         if any(pair.image and pages(pair.image) > 1 for pair in self.content.values()):

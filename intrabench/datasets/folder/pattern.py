@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -16,8 +15,6 @@ from intrabench.files.documents import written_toml
 Field = Literal["patient", "case", "time", "rater", "label"]
 """What a text in a path can be the name of."""
 _TOKEN = re.compile(r"\{\w+\}|\*|[^{}*]+")
-_LOOKED_AT = 100
-"""Folders in which the nearest file is looked for."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,25 @@ class Pattern:
         return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", self.text)))
 
     @property
+    def unclear(self) -> str:
+        """Two fields, or a field and a star, between which there is no text, as written; empty if there are none.
+
+        A field that came before has a text.
+        """
+        known = set[str]()
+        for part in self.parts:
+            before = ""
+            for one in _TOKEN.findall(part):
+                if one != "*" and (one[0] != "{" or one in known):
+                    before = ""
+                elif before:
+                    return before + one
+                else:
+                    before = one
+                known.add(one)
+        return ""
+
+    @property
     def fixed(self) -> int:
         """The number of its characters that a path has to have: of two patterns, the more specific one has more."""
         return len(re.sub(r"\{\w+\}|\*", "", self.text))
@@ -74,20 +90,6 @@ class Pattern:
         ``{case}_{label}.nii`` and ``a_b_c.nii`` the case is ``a_b``, or it is ``a``.
         """
         yield from _find(root, [_TOKEN.findall(part) for part in self.parts], [{}], self.folders)
-
-    def nearest(self, root: Path) -> str:
-        """The path in `root` that is most like the pattern, as far as folders fit it; empty if there is none."""
-        for depth in reversed(range(len(self.parts))):
-            part, folders = self.parts[depth], [root]
-            if depth:
-                folders = [
-                    path for path, _ in islice(Pattern("/".join(self.parts[:depth]) + "/").find(root), _LOOKED_AT)
-                ]
-            paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.name[0] != "."]
-            if paths:
-                best = max(paths, key=lambda path: difflib.SequenceMatcher(None, part, path.name).ratio())
-                return f"{best.relative_to(root)}{'/' if best.is_dir() else ''}"
-        return ""
 
 
 @dataclass(frozen=True)
@@ -117,23 +119,28 @@ class FilePatterns:
             if drawn := {"rater", "label"} & set(one.fields):
                 raise ValueError(f'image = "{one.text}" has {_named(drawn)}, which only labels have; remove it')
             if of_image != set(one.fields):
-                raise ValueError(f'image has patterns with other fields than "{self.image[0].text}": "{one.text}"')
+                both = f'"{self.image[0].text}" and "{one.text}"'
+                raise ValueError(f"image has the patterns {both} with different fields; write the same in all")
+            if one.unclear:
+                raise ValueError(
+                    f'image = "{one.text}" does not say where the parts of {one.unclear} end; write a text between them'
+                )
             if one.folders and len(self.image) > 1:
                 raise ValueError(
                     f'image = "{one.text}" is a folder of DICOM files, which has no channels; give it alone'
                 )
         for key, pattern in self.labels.items():
-            fields, needed = set(pattern.fields), of_image | ({"label"} if key == "structures" else set())
+            text, fields = f'{key} = "{pattern.text}"', set(pattern.fields)
             if pattern.folders:
-                raise ValueError(f'{key} = "{pattern.text}" is a folder; write the pattern of files')
+                raise ValueError(f"{text} is a folder; write the pattern of files")
             if key == "label" and "label" in fields:
-                raise ValueError(
-                    f'label = "{pattern.text}" has {{label}}, so it is a file for each structure; name it structures'
-                )
-            if lacking := needed - fields:
-                raise ValueError(f'{key} = "{pattern.text}" lacks {_named(lacking)}; add it')
-            if others := fields - needed - {"rater"}:
-                raise ValueError(f'{key} = "{pattern.text}" has {_named(others)}, which image lacks; add it there')
+                raise ValueError(f"{text} has {{label}}, so it is a file for each structure; name it structures")
+            if key == "structures" and "label" not in fields:
+                raise ValueError(f"{text} lacks {{label}}; add it, or name it label if it is a label map")
+            if lacking := of_image - fields:
+                raise ValueError(f"{text} lacks {_named(lacking)}; add it")
+            if others := fields - of_image - {"rater", "label"}:
+                raise ValueError(f"{text} has {_named(others)}, which image lacks; add it there")
         if len({"rater" in pattern.fields for pattern in self.labels.values()}) > 1:
             raise ValueError("only one of label and structures has {rater}; add it to the other one")
 
@@ -165,7 +172,13 @@ def _find(
     """The paths in a folder that fit the `parts` of a pattern; known: the ways to read the path of the folder."""
     first = parts[0]
     if any(one == "*" or (one[0] == "{" and one[1:-1] not in known[0]) for one in first):
-        names = sorted(path.name for path in folder.iterdir() if path.name[0] != "." or first[0][0] == ".")
+        below = len(parts) > 1 or folders
+        with os.scandir(folder) as entries:  # it knows what is a folder, and there may be thousands of files
+            names = sorted(
+                entry.name
+                for entry in entries
+                if (entry.name[0] != "." or first[0][0] == ".") and (entry.is_dir() if below else entry.is_file())
+            )
     else:  # no need to list a folder of many files
         names = sorted(
             {"".join(texts.get(one[1:-1], one) if one[0] == "{" else one for one in first) for texts in known}

@@ -107,7 +107,7 @@ def _as_pattern(value: Any) -> Any:
 
 def _as_patterns(value: Any) -> Any:
     """``"PATTERN"`` or ``["PATTERN", "PATTERN"]``."""
-    return tuple(map(_as_pattern, value if isinstance(value, list) else [value]))
+    return tuple(map(_as_pattern, value if isinstance(value, list) and value else [value]))
 
 
 Files = Annotated[Pattern | None, BeforeValidator(_as_pattern)]
@@ -180,6 +180,10 @@ class Rules(_Table):
         """The text `labels` is the pattern of structures."""
         if not isinstance(content, dict) or not isinstance(content.get("labels"), str):
             return content
+        if "{label}" not in content["labels"]:
+            raise ValueError(
+                f'labels = "{content["labels"]}" lacks {{label}}; add it, or name it label if it is a label map'
+            )
         if "structures" in content:
             raise ValueError("labels and structures are both patterns of a file for each structure; keep one")
         return {("structures" if key == "labels" else key): value for key, value in content.items()}
