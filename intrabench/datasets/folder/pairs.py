@@ -143,12 +143,10 @@ def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs 
     if label is not None or not path.is_dir():
         return None
     images, labels = _images_and_labels(path, (*VOLUMES, *PICTURES))
-    kind = "images beside labels"
+    found = _paired("images beside labels", images, labels, channel)
     if len(images) == len(labels) == 1:  # 3D Slicer calls labels Segmentation, whatever the image is called
-        return Pairs(
-            kind=kind, content={case_of(images[0]): Pair(images[0], labels[0], channel)}, stated=stated(images)
-        )
-    return _paired(kind, images, labels, channel) if labels else None
+        found = replace(found, content={case_of(images[0]): Pair(images[0], labels[0], channel)})
+    return found if labels else None
 
 
 def case_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
@@ -157,7 +155,11 @@ def case_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
         return None
     content = dict[str, Pair]()
     for folder in sorted(one for one in path.iterdir() if one.is_dir() and one.name[0] != "."):
-        images, labels = _images_and_labels(folder, VOLUMES)
+        try:
+            images, labels = _images_and_labels(folder, VOLUMES)
+        except PermissionError:
+            content[folder.name] = Pair(None, None, problem=f"{folder} cannot be read; check its permissions")
+            continue
         if images and labels:
             problem = "" if len(images) == len(labels) == 1 else _too_many(folder, images, labels)
             content[folder.name] = Pair(images[0], labels[0], channel, problem)

@@ -42,10 +42,13 @@ class Published:
         return FilePatterns(tuple(map(Pattern, self.image)), label, structures)
 
     def layout(self, path: Path, label: Path | None, channel: int) -> Pairs | None:
-        """Its cases in a folder; None if none is complete."""
+        """Its cases in a folder; None if none is complete, or if a folder in it cannot be read."""
         if label is not None or not path.is_dir():
             return None
-        found = self._in(path, 0)
+        try:
+            found = self._in(path, 0)
+        except PermissionError:
+            return None
         if not found.complete():
             return None
         found = self._in(path, channel) if channel else found

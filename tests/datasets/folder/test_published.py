@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -224,4 +227,28 @@ def test_a_folder_of_a_case_has_one_image_and_one_label(tmp_path: Path, wording:
     assert list(found(root, "a")) == ["label_1.1", "label_2.1", "label_3.1"]
     with pytest.raises(IntraBenchError) as caught:
         dataset.load("b", NO_FILES)
+    assert caught == wording
+
+
+@pytest.mark.parametrize("number", [3, 12])
+def test_a_folder_that_cannot_be_read_hides_no_other(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
+    TREES[number].made(tmp_path / "set")
+    closed = tmp_path / "set" / TREES[number].names[0]
+    listed = os.listdir
+
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    def is_file(path: Path, found: Callable[[Path], bool] = Path.is_file) -> bool:
+        return refuse(path) if path.parent == closed else found(path)
+
+    monkeypatch.setattr(os, "listdir", lambda path: refuse(path) if Path(path) == closed else listed(path))
+    monkeypatch.setattr(Path, "is_file", is_file)
+    dataset = registry.make("datasets", str(tmp_path / "set"))
+    assert dataset.cases() == TREES[number].names
+    assert len(dataset.load(dataset.cases()[1], NO_FILES)[1]) == 3
+    with pytest.raises(IntraBenchError) as caught:
+        dataset.load(dataset.cases()[0], NO_FILES)
     assert caught == wording
