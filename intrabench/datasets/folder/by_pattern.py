@@ -32,7 +32,13 @@ class _Case:
     drawn: dict[str, dict[str, list[Path]]] = field(default_factory=dict)
 
 
-def by_pattern(root: Path, patterns: FilePatterns, channel: int, kind: str = f"files by the rule of {FILE}") -> Pairs:
+def by_pattern(
+    root: Path,
+    patterns: FilePatterns,
+    channel: int,
+    kind: str = f"files by the rule of {FILE}",
+    channels: Sequence[str] = (),
+) -> Pairs:
     """The cases in a folder by a rule, named by the texts of its fields; none if no file fits.
 
     A file that fits patterns of images and of labels is what the pattern with more fixed characters says, else an
@@ -41,12 +47,12 @@ def by_pattern(root: Path, patterns: FilePatterns, channel: int, kind: str = f"f
     their ending.
 
     channel: which pattern of the image to use, or, if there is one only, which channel of the file. kind: as for
-    `Layout`.
+    `Layout`. channels: what they are called; empty: as their patterns.
 
     Raises:
         IntraBenchError: there is no such channel.
     """
-    names = [one.text for one in patterns.image]
+    names = list(channels) or [one.text for one in patterns.image]
     if len(names) > 1 and channel >= len(names):
         raise IntraBenchError(f"{root} has no channel {channel}; it has {', '.join(names)}, counted from 0")
     if channel and patterns.image[0].folders:

@@ -28,7 +28,7 @@ class Layout(ABC):
     content: what each case is made of, by its name, also of cases that cannot be loaded; a subclass says what that is.
     kind: name of the layout, for people. labels: the names of labels that the folder declares, also those that do not
     occur. stated: fields of `DatasetCard` that the folder states. notes: what is unusual, one sentence each. problem:
-    why the files give no case, one sentence.
+    why the files give no case, one sentence. left: files that belong to the cases and are not used.
     """
 
     kind: str
@@ -37,6 +37,7 @@ class Layout(ABC):
     stated: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problem: str = ""
+    left: frozenset[Path] = frozenset()
 
     @property
     def version(self) -> str:

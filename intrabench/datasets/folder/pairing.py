@@ -17,7 +17,7 @@ DRAWN = "_human_segmentations"
 """How a file beside a photograph ends, if it holds what several people drew."""
 _ENDINGS = sorted((*VOLUMES, NPZ, *PICTURES), key=len, reverse=True)
 _SEG = r"seg|segmentation|label|labels|labelmap|mask|gt"
-_LABEL = re.compile(rf"[-_. ]({_SEG})$", re.IGNORECASE)
+_LABEL = re.compile(rf"[-_. ]({_SEG})$|^({_SEG})(_\d+)?$", re.IGNORECASE)
 _ADDED = re.compile(rf"([-_. ](img|image|scan|ct|mr|0000|{_SEG}))+$", re.IGNORECASE)
 
 
@@ -92,6 +92,11 @@ def is_label(path: Path) -> bool:
     return bool(_LABEL.search(stem(path)))
 
 
+def case_of(path: Path) -> str:
+    """The name of a file without endings such as _img and _seg."""
+    return _ADDED.sub("", stem(path)) or stem(path)
+
+
 def pair_up(images: Iterable[Path], labels: Iterable[Path], channel: int = 0) -> dict[str, Pair]:
     """Pairs by case, sorted. Names must be equal, or equal without endings such as _img and _seg if only one fits.
 
@@ -100,7 +105,7 @@ def pair_up(images: Iterable[Path], labels: Iterable[Path], channel: int = 0) ->
     grouped: dict[str, tuple[list[Path], list[Path]]] = {}
     for number, files in enumerate((images, labels)):
         for path in files:
-            grouped.setdefault(_ADDED.sub("", stem(path)) or stem(path), ([], []))[number].append(path)
+            grouped.setdefault(case_of(path), ([], []))[number].append(path)
     pairs = {}
     for case, group in grouped.items():
         pairs.update(_pairs(case, *group, channel))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -178,7 +179,13 @@ def _find(
     """The paths in a folder that fit the `parts` of a pattern; known: the ways to read the path of the folder."""
     first = parts[0]
     if any(one == "*" or (one[0] == "{" and one[1:-1] not in known[0]) for one in first):
-        names = sorted(path.name for path in folder.iterdir() if path.name[0] != "." or first[0][0] == ".")
+        below = len(parts) > 1 or folders
+        with os.scandir(folder) as entries:  # it knows what is a folder, and there may be thousands of files
+            names = sorted(
+                entry.name
+                for entry in entries
+                if (entry.name[0] != "." or first[0][0] == ".") and (entry.is_dir() if below else entry.is_file())
+            )
     else:  # no need to list a folder of many files
         names = sorted(
             {"".join(texts.get(one[1:-1], one) if one[0] == "{" else one for one in first) for texts in known}

@@ -23,6 +23,7 @@ from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.geometry import geometry_notes
 from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
+from intrabench.files.label_names import label_names
 from intrabench.files.pictures import pages, read_stack
 from intrabench.mask import Mask
 from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
@@ -37,7 +38,7 @@ Read = Callable[[Path], tuple[Sequence[Segment], Sequence[str]]]
 
 
 def read_pair(image: Path, labels: Sequence[tuple[str, Path]], channel: int, rules: Rules) -> LoadedCase:
-    """An image and what was drawn on it: volumes, pictures, or ``.npz`` of the CVPR 2025 challenge.
+    """An image and what was drawn on it: volumes, pictures, or ``.npz`` of the CVPR challenges.
 
     image: a file, or a folder with one DICOM series. labels: files with the name of the structure that each holds, or
     an empty one if it holds several. In that of a structure, each value or segment is one more instance of it. They
@@ -191,7 +192,8 @@ def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -
         labels, told = read_labels_on(path, grid, image, _REMEDY, rules.values.labels, reorder=image is None)
         notes += told
         segments = segments_of(labels)
-    return segments, notes
+    names = label_names(path)
+    return [replace(one, name=one.name or names.get(one.number, "")) for one in segments], notes
 
 
 def _placed(path: Path, segment: FileSegment, grid: Grid) -> Segment:

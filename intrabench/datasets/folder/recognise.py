@@ -10,9 +10,10 @@ from intrabench.datasets.folder.annotated import annotated_photos, photos_beside
 from intrabench.datasets.folder.by_pattern import by_pattern, check_found
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout, not_used
-from intrabench.datasets.folder.nnunet import nnunet
+from intrabench.datasets.folder.nnunet import nnunet, of_raw
 from intrabench.datasets.folder.pairs import (
     Pairs,
+    case_folders,
     images_beside_labels,
     npz,
     one_image,
@@ -20,6 +21,7 @@ from intrabench.datasets.folder.pairs import (
     two_folders,
 )
 from intrabench.datasets.folder.pattern import FilePatterns
+from intrabench.datasets.folder.published import PUBLISHED
 from intrabench.datasets.folder.rules import FILE, LayoutName
 from intrabench.datasets.folder.templates import sample
 from intrabench.datasets.folder.unknown import unrecognised
@@ -27,6 +29,7 @@ from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
 
 _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
+    **{name: one.layout for name, one in PUBLISHED.items()},
     "nnunet": nnunet,
     "videos": videos,
     "annotated_photos": annotated_photos,
@@ -35,6 +38,7 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
     "npz": npz,
     "images_beside_labels": images_beside_labels,
     "photos_beside_masks": photos_beside_masks,
+    "case_folders": case_folders,
     "dicom": dicom,
 }
 """Specific layouts before general ones."""
@@ -116,6 +120,8 @@ def _check_known(path: Path, label: Path | None, found: Mapping[LayoutName, Layo
         if not found:
             raise IntraBenchError(f"{path} and label={label} are not images and labels; give two folders, or two files")
         return
+    if not found and (data_sets := of_raw(path)):
+        raise IntraBenchError(data_sets)
     first = min(found.values(), key=_is_empty, default=None)
     error = unrecognised(path, first.kind if first else "")
     if error.proposal or not found:
@@ -152,7 +158,7 @@ def _fitting(found: Mapping[LayoutName, Layout]) -> dict[LayoutName, Layout]:
         files = _files(one, one.complete())
         if not files <= used:
             fitting[name] = one
-        used |= files
+        used |= files | one.left
     return fitting
 
 
@@ -167,7 +173,7 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
         for case, files in chosen.content.items()
         if case in complete[chosen] or not taken.issuperset(chosen.local_files(case))
     }
-    used, notes = _files(chosen, content), []
+    used, notes = _files(chosen, content) | chosen.left, []
     for one in others:
         unused = sorted(_files(one, complete[one] or one.content) - used)
         if one.problem:
@@ -182,7 +188,7 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
 
 def _with_rest(path: Path, layout: Layout) -> Layout:
     """A layout with a note if most files are in folders of which it uses none."""
-    used = {file.parent for file in _files(layout, layout.content)}
+    used = {file.parent for file in _files(layout, layout.content) | layout.left}
     found = sample(path)
     unused = [one for one in found if (path / one if one.endswith("/") else (path / one).parent) not in used]
     notes = [not_used(f"most files, such as {one}") for one in unused[:1] if 2 * len(unused) > len(found)]

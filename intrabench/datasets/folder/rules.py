@@ -33,6 +33,16 @@ from intrabench.specs.specs import nearest
 
 FILE = "dataset.toml"
 LayoutName = Literal[
+    "totalsegmentator",
+    "totalsegmentator_mr",
+    "kits",
+    "kits21",
+    "lits",
+    "brats2020",
+    "brats",
+    "autopet",
+    "flare21",
+    "flare22",
     "nnunet",
     "videos",
     "annotated_photos",
@@ -41,6 +51,7 @@ LayoutName = Literal[
     "npz",
     "images_beside_labels",
     "photos_beside_masks",
+    "case_folders",
     "dicom",
 ]
 """The layouts of folders, specific ones before general ones."""

@@ -239,10 +239,10 @@ OLD = b'\xef\xbb\xbf# mine\r\nspacing = [\r\n1.0,\r\n2.0, 2.0]\r\n\r\n[names] # 
     ],
 )
 def test_lines_are_written_above_the_tables(old: bytes | None, new: bytes, tmp_path: Path) -> None:
-    root = empty(tmp_path / "set", files("c{n}/ct.nii.gz", "c{n}/mask.nii.gz", n=TWO))
+    root = empty(tmp_path / "set", files("c{n}/ct.nii.gz", "c{n}/tumour.nii.gz", n=TWO))
     if old is not None:
         (root / "dataset.toml").write_bytes(old)
-    rule = lines("{case}/ct.nii.gz", "{case}/mask.nii.gz").encode()
+    rule = lines("{case}/ct.nii.gz", "{case}/tumour.nii.gz").encode()
     file = write_rule(root)
     assert file.read_bytes() == new.replace(b"%s", rule.replace(b"\n", b"\r\n") if b"\r" in new else rule)
     assert Folder(root).cases() == ("c01", "c02")
@@ -276,9 +276,9 @@ def test_nothing_is_written_where_nothing_is_proposed(
         pair(tmp_path / "known"),
         empty(tmp_path / "irregular", ["a.nii.gz", "b/c.nii.gz"]),
         pair(nnunet(tmp_path / "two layouts")),
-        empty(tmp_path / "ruled", files("c{n}/ct.nii.gz", "c{n}/mask.nii.gz", n=TWO)),
+        empty(tmp_path / "ruled", files("c{n}/ct.nii.gz", "c{n}/tumour.nii.gz", n=TWO)),
     ]
-    (folders[-1] / "dataset.toml").write_text('image = "{case}/ct.nii.gz"\nlabel = "{case}/mask.nii.gz"\n')
+    (folders[-1] / "dataset.toml").write_text('image = "{case}/ct.nii.gz"\nlabel = "{case}/tumour.nii.gz"\n')
     before = {path: path.stat() for path in tmp_path.rglob("*")}
     for folder in (*folders, "phantom"):
         said = say("data", "check", str(folder), "--write")
@@ -288,7 +288,7 @@ def test_nothing_is_written_where_nothing_is_proposed(
 
 
 def test_a_file_that_cannot_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = empty(tmp_path, files("c{n}/ct.nii.gz", "c{n}/mask.nii.gz", n=TWO))
+    root = empty(tmp_path, files("c{n}/ct.nii.gz", "c{n}/tumour.nii.gz", n=TWO))
     (root / "dataset.toml").write_text('name = "lab"\n')
 
     def full(*_: object) -> None:
