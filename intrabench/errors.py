@@ -20,10 +20,16 @@ T = TypeVar("T")
 class IntraBenchError(Exception):
     """A message for the user: one sentence that names the file or option, what was expected and what to do next.
 
+    Further arguments are more lines for a terminal, such as those to write into a file; elsewhere all is one line.
+
     passing: what went wrong may be gone when the same command is given again, as with a network.
     """
 
     passing: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        """The message in one line."""
+        return "; ".join(str(line).strip() for line in self.args)
 
 
 class Unfinished(IntraBenchError):

@@ -10,7 +10,7 @@ import typer
 
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes
-from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, interruptible, show, show_datasets
+from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, flag, interruptible, show, show_datasets
 from intrabench.cli.verbosity import quiet
 from intrabench.errors import several
 
@@ -94,18 +94,30 @@ def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  #
 
 
 @data_app.command("check")
-def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
+def data_check(
+    names: Names,
+    cases: Cases = [],  # noqa: B006
+    json: Json = False,
+    write: Annotated[
+        bool, flag("--write", help="First write the rule that is proposed for a folder into its dataset.toml.")
+    ] = False,
+    root: Root = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
     """Show what data sets or folders contain, with warnings; stores nothing. Exit code 1: unusable cases."""
     from dataclasses import asdict
 
     from intrabench.datasets.cases.data_check import closing, lines_of, look_at, opening
     from intrabench.datasets.cases.selection import select_cases
+    from intrabench.datasets.folder.folder import write_rule
     from intrabench.registry import registry
 
     _use(root)
     add_plugins(plugin)
     unusable = 0
     for name in names:
+        if write:
+            note(f"wrote {write_rule(Path(name))}", err=json)
         dataset = registry.make("datasets", name)
         found = []
         if not json:

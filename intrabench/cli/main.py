@@ -188,6 +188,7 @@ def _exit_code() -> Any:
     except IntraBenchError as error:
         if verbosity.verbose():
             echo(*traced(error).split("\n"), err=True)
-        echo(f"error: {in_words(error)}", err=True)
+        _, *lines = error.args if len(error.args) > 1 else ("",)
+        echo(f"error: {error.args[0] if lines else in_words(error)}", *lines, err=True)
         return 2
     return 0

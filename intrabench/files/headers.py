@@ -101,21 +101,44 @@ def image_shape(path: Path) -> tuple[int, ...]:
     return tuple(map(int, sitk_reader(path).GetSize()))
 
 
+def extensions(path: Path) -> bytes:
+    """What is between the header and the voxels of a NIfTI file; nothing of other files.
+
+    Raises:
+        Exception: of gzip, for damaged files.
+    """
+    name = path.name.lower()
+    if not name.endswith((".nii", ".nii.gz")):
+        return b""
+    with gzip.open(path) if name.endswith(".gz") else path.open("rb") as file:
+        head = file.read(544)
+        end, begin = _bounds(head)
+        # a flag behind the header says whether there are any
+        if end == 0 or head[end : end + 1] in (b"", b"\0") or not end < begin <= LARGEST_EXTENSIONS:
+            return b""
+        return (head + file.read(max(int(begin) - len(head), 0)))[end + 4 : int(begin)]
+
+
 def _check_extensions(path: Path) -> None:
     """Refuse a NIfTI file that unpacks to a lot before its voxels."""
     if not path.name.lower().endswith(".nii.gz"):
         return
     with gzip.open(path) as file:
-        head = file.read(540)
-    if len(head) < 348:
-        return
+        begin = _bounds(file.read(544))[1]
+    if not begin <= LARGEST_EXTENSIONS:
+        raise IntraBenchError(f"{path} cannot be read: its voxels begin too late; it is damaged, export it again")
+
+
+def _bounds(head: bytes) -> tuple[int, float]:
+    """Where the header of a NIfTI file ends, and where its voxels begin; zeros of other files."""
     # NIfTI-1 and NIfTI-2 are told apart by the size of the header, in either byte order; `vox_offset`, where the voxels
     # begin, is a float at 108 in the one, and an integer at 168 in the other
-    for order in "<>":
+    for order in "<>" if len(head) >= 348 else "":
         (size,) = struct.unpack_from(f"{order}i", head)
         kind, place = {348: ("f", 108), 540: ("q", 168)}.get(size, ("", 0))
-        if kind and not struct.unpack_from(order + kind, head, place)[0] <= LARGEST_EXTENSIONS:
-            raise IntraBenchError(f"{path} cannot be read: its voxels begin too late; it is damaged, export it again")
+        if kind:
+            return size, struct.unpack_from(order + kind, head, place)[0]
+    return 0, 0
 
 
 def sitk_reader(path: Path) -> Any:

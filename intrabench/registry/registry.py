@@ -127,6 +127,8 @@ def make(room: Room, spec: str) -> Any: ...
 def make(room: Room, spec: str) -> Any:
     """Make the object of a spec, ``name:key=value,...``; a data set may also be a path, ``PATH:key=value,...``.
 
+    Or it is an id of nnU-Net, ``Dataset027``.
+
     Behind it changes may follow: perturbations, ``spine_ct+noise:sigma=0.1``; ``+whole``, for targets of whole labels.
 
     A model may also be one of a paper, ``paper:sam``; see `intrabench.protocols.presets`. Two models may share
@@ -142,8 +144,8 @@ def make(room: Room, spec: str) -> Any:
         base, changes = parted(spec, there=not look("datasets", re.split("[:+]", spec)[0].strip()))
         if changes:
             return with_changes(make("datasets", base), changes)
-    if room == "datasets" and _is_path(spec):
-        return _folder(spec)
+    if room == "datasets" and (place := _place(spec)):
+        return _folder(place)
     if room == "models":
         if len(parts := specs.in_sequence(spec)) > 1:
             from intrabench.models.parts.two_stage_model import two_stage_model
@@ -246,10 +248,21 @@ def _folder(spec: str) -> Dataset:
     return folder
 
 
-def _is_path(spec: str) -> bool:
-    """Whether a data set spec is a path: it has a slash, or the path exists and no data set has this name."""
+def _place(spec: str) -> str:
+    """The spec of a user's folder with its path, else an empty text.
+
+    It has a slash, or no data set has this name and the path exists, or it begins with an id of nnU-Net.
+    """
     name = spec.partition(":")[0]
-    return "/" in name or ((os.path.exists(spec) or os.path.exists(name)) and not look("datasets", name))
+    if "/" in name:
+        return spec
+    if look("datasets", name):
+        return ""
+    if os.path.exists(spec) or os.path.exists(name):
+        return spec
+    from intrabench.datasets.folder.nnunet import in_raw
+
+    return in_raw(spec)
 
 
 def add_plugins(paths: Iterable[Path]) -> None:

@@ -62,6 +62,13 @@ def read_photo(path: Path) -> Volume:
     return replace(Volume.from_canonical(_colours(picture)[None]), notes=notes_on(picture))
 
 
+def as_photo(array: Array) -> Volume:
+    """An array ``(y, x)`` or ``(y, x, 3)`` as `read_photo` gives it: 8-bit grey becomes RGB."""
+    if array.ndim == 2 and array.dtype == np.uint8:
+        array = np.repeat(array[..., None], 3, axis=2)
+    return replace(Volume.from_canonical(array[None]), modality="natural RGB")
+
+
 @dataclass(frozen=True)
 class Pixels:
     """How the pixels of masks become objects.

@@ -24,6 +24,7 @@ from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, reading, several
+from intrabench.volume import Volume
 
 _READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
     "SEG": lambda path, series, rules: read_seg(path, series, rules.resample),
@@ -102,7 +103,7 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
 
     They may have any names but those of other formats. Only if there is one, all headers are read.
     """
-    if label is not None or not any(map(_is_dicom, _candidates(path))):
+    if label is not None or not has_dicom(path):
         return None
     if channel:
         return _without_cases(f"{path} has DICOM series, which have no channels; omit channel={channel}")
@@ -145,6 +146,33 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     )
 
 
+def has_dicom(folder: Path) -> bool:
+    """Whether there are DICOM files in a folder at any depth; they may have any names but those of other formats."""
+    return any(map(is_dicom, _candidates(folder)))
+
+
+def read_only_series(folder: Path, rules: Rules) -> Volume:
+    """The one image series in a folder, at any depth, with a note on files of other modalities.
+
+    Uneven slices are resampled to equal steps if `Rules.gaps` says so: files that are no DICOM cannot hold others.
+
+    Raises:
+        IntraBenchError: there is none or several, a file cannot be read, or `read_series` refuses it.
+    """
+    found, broken = find_series(folder, listing=False)
+    images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS)]
+    if broken:
+        raise IntraBenchError(f"{next(iter(broken.values()))}; or move that file away if it does not belong there")
+    if len(images) != 1:
+        there = f"{len(images)} DICOM image series: {_listed(images)}" if images else "no DICOM image series"
+        raise IntraBenchError(f"{folder} has {there}; keep one in this folder")
+    series = read_series(one_acquisition(images[0].paths, ()), rules.gaps)
+    others = sorted({one.modality for one in found} - {images[0].modality})
+    notes = [f"{' and '.join(others)} files beside the images are not used"] if others else []
+    volume = replace(series.volume, notes=(*series.volume.notes, *notes))
+    return equal_steps(volume, [], series.levels)[0] if series.uneven else volume
+
+
 def _suspects(root: Path, found: Sequence[FoundSeries], broken: Mapping[Path, str]) -> dict[str, str]:
     """The UIDs of series that a broken file may belong to, and what is wrong with the first one.
 
@@ -180,7 +208,7 @@ def _candidates(folder: Path) -> Iterator[Path]:
         yield from (path for path in (Path(place, name) for name in names) if not ending(path))
 
 
-def _is_dicom(path: Path) -> bool:
+def is_dicom(path: Path) -> bool:
     if not path.is_file():
         return False
     try:

@@ -18,6 +18,7 @@ from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import labelled
 from intrabench.datasets.folder.recognise import recognise
 from intrabench.datasets.folder.rules import FILE, IGNORE, Rules
+from intrabench.datasets.folder.unknown import Unrecognised
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.specs import specs
@@ -38,13 +39,14 @@ class Folder(Dataset):
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout of the files.
+        """The layout of the files, or what the rule in ``dataset.toml`` says of them.
 
         Raises:
             IntraBenchError: the path does not exist, no layout is recognised, or several are and ``dataset.toml`` does
                 not choose.
         """
-        return recognise(self.path, Path(self.label) if self.label else None, self.channel, self.rules.layout)
+        label = Path(self.label) if self.label else None
+        return recognise(self.path, label, self.channel, self.rules.layout, self.rules.patterns)
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]
@@ -184,6 +186,27 @@ def open_folder(spec: str) -> Folder:
         raise IntraBenchError(f"{spec!r}: channels count from 0; give channel=0 or more")
     folder.rules.check_patients(folder.cases(), folder._root / FILE)  # as problems with the path, reported at once
     return folder
+
+
+def write_rule(path: Path) -> Path:
+    """Write the rule that is proposed for the files of a folder into its ``dataset.toml``, and return that file.
+
+    Raises:
+        IntraBenchError: the folder has a layout or a rule already, no rule is proposed, or the file cannot be written.
+    """
+    folder, file = Folder(path), path / FILE
+    if not path.is_dir():
+        raise IntraBenchError(f"{path} is no folder, so no rule can be written into it; omit --write")
+    if given := [key for key in ("layout", "image", "label", "structures") if getattr(folder.rules, key)]:
+        raise IntraBenchError(f"{file} has {' and '.join(given)} already; omit --write, or remove them")
+    try:
+        kind = folder.layout.kind
+    except Unrecognised as error:
+        if error.proposal is None:
+            raise
+        error.proposal.write(file)
+        return file
+    raise IntraBenchError(f"{path} is recognised as {kind}, so there is no rule to write; omit --write")
 
 
 def _title(segment: Segment) -> str:

@@ -43,7 +43,7 @@ class Layout(ABC):
     content: what each case is made of, by its name, also of cases that cannot be loaded; a subclass says what that is.
     kind: name of the layout, for people. labels: the names of labels that the folder declares, also those that do not
     occur. stated: fields of `DatasetCard` that the folder states. notes: what is unusual, one sentence each. problem:
-    why the files give no case, one sentence.
+    why the files give no case, one sentence. left: files that belong to the cases and are not used.
     """
 
     kind: str
@@ -52,6 +52,7 @@ class Layout(ABC):
     stated: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     problem: str = ""
+    left: frozenset[Path] = frozenset()
 
     @property
     def version(self) -> str:
@@ -69,6 +70,10 @@ class Layout(ABC):
     def patient(self, case: str) -> str:
         """The patient that a case is of, if the files say it, else the case."""
         return case
+
+    def time(self, case: str) -> str:
+        """The time point of its patient that a case is, if the files say it, else an empty text."""
+        return ""
 
     @abstractmethod
     def local_files(self, case: str) -> tuple[Path, ...]:

@@ -1,12 +1,17 @@
-"""Folders in nnU-Net's layout (versions 1 and 2, Decathlon): ``imagesTr``, ``labelsTr`` and ``dataset.json``."""
+"""Folders in nnU-Net's layout (versions 1 and 2, Decathlon): ``imagesTr``, ``labelsTr`` and ``dataset.json``.
+
+The folder that holds them is known to nnU-Net by the environment variable `RAW`, and each by its number.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from intrabench.datasets.folder.layout import first_of
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.rules import IGNORE
@@ -14,46 +19,77 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_json
 
 FILE = "dataset.json"
-_CHANNEL = re.compile(r"_\d{4}$")
+RAW = "nnUNet_raw"
+_CHANNEL = re.compile(r"_(\d{4})$")
+_PART = re.compile(r"images((Tr|Va|Ts)\w*)")
+_ID = re.compile(r"Dataset\d{3,}(_.+)?")
 
 
 def nnunet(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """A case is a label map; its image is ``CASE_0000`` (0000 is the channel), or ``CASE`` with four axes.
 
     Names come from ``dataset.json``, which may combine values into regions, call one of them `IGNORE`, and list files
-    in other folders.
+    in other folders. Without that file values have no names. Of several parts, such as ``imagesTr`` and ``imagesVa``
+    with their labels, the first with complete cases counts, ``Tr`` before others.
 
     Raises:
         IntraBenchError: ``dataset.json`` cannot be read or does not name labels, or there is no such channel.
     """
-    described, images, labels = path / FILE, path / "imagesTr", path / "labelsTr"
-    if label is not None or not described.is_file():
+    if label is not None or not path.is_dir():
         return None
-    content = read_json(described, {})
+    described = path / FILE
+    content = read_json(described, {}) if described.is_file() else {}
     listed = content.get("dataset")
-    if not isinstance(listed, dict) and not (images.is_dir() and labels.is_dir()):
-        return None
-    channels = _channels(content, channel, described)
-    regions = regions_of(content.get("labels"), described)
-    pairs = _listed(listed, path, channel) if isinstance(listed, dict) else _found(content, images, labels, channel)
+    found: dict[tuple[Path, ...], dict[str, Pair]] = (
+        {(path,): _listed(listed, path, channel)}
+        if isinstance(listed, dict)
+        else {(images, labels): _found(content, images, labels, channel) for images, labels in _parts(path)}
+    )
+    return first_of(
+        path, {where: _layout(described, content, where[0], pairs, channel) for where, pairs in found.items()}
+    )
+
+
+def _parts(path: Path) -> list[tuple[Path, Path]]:
+    """The folders of images and of their labels, ``Tr`` first."""
+    images = sorted(one for one in path.iterdir() if _PART.fullmatch(one.name) and one.is_dir())
+    parts = [(one, path / one.name.replace("images", "labels")) for one in images]
+    return sorted((part for part in parts if part[1].is_dir()), key=lambda part: part[0].name != "imagesTr")
+
+
+def _layout(
+    described: Path, content: Mapping[str, Any], images: Path, pairs: Mapping[str, Pair], channel: int
+) -> Pairs:
+    """The cases of a folder of images, with what ``dataset.json`` says if it is there."""
+    there = described.is_file()
+    channels = _channels(content) if there else _numbers(images, pairs)
+    if channels and channel >= len(channels):
+        where = described if there else images
+        raise IntraBenchError(f"{where} has no channel {channel}; it has {', '.join(channels)}, counted from 0")
+    regions = regions_of(content.get("labels"), described) if there else {}
+    notes = [] if there else [f"there is no {FILE}, so nothing says what the values in label maps are"]
+    notes += [f"of the channels {', '.join(channels)} only {channels[channel]} is used"] if len(channels) > 1 else []
     return Pairs(
         kind="nnU-Net",
         content=pairs,
         regions=regions,
         labels=tuple(name for name in regions if name != IGNORE),
-        stated=_stated(content, channels[channel] if channels else ""),
-        notes=(f"of the channels {', '.join(channels)} only {channels[channel]} is used",) if len(channels) > 1 else (),
-        more=(described,),
+        stated=_stated(content, channels[channel] if there and channels else ""),
+        notes=tuple(notes),
+        more=(described,) if there else (),
     )
 
 
-def _channels(content: Mapping[str, Any], channel: int, path: Path) -> list[str]:
-    """The names of the channels in order, if any are given; refuses a `channel` beyond them."""
+def _channels(content: Mapping[str, Any]) -> list[str]:
+    """The names of the channels in order, if any are given."""
     found = content.get("channel_names") or content.get("modality")
-    names = [str(name) for name in found.values()] if isinstance(found, dict) else []
-    if names and channel >= len(names):
-        raise IntraBenchError(f"{path} has no channel {channel}; it has {', '.join(names)}, counted from 0")
-    return names
+    return [str(name) for name in found.values()] if isinstance(found, dict) else []
+
+
+def _numbers(images: Path, pairs: Mapping[str, Pair]) -> list[str]:
+    """The channels ``0000``, ``0001``, ... in names of images; a case may have a name that ends alike."""
+    names = [stem(image) for image in files_in(images)]
+    return sorted({found[1] for name in names if name not in pairs and (found := _CHANNEL.search(name))})
 
 
 def regions_of(labels: Any, path: Path) -> dict[str, tuple[int, ...]]:
@@ -118,3 +154,39 @@ def _found(content: Mapping[str, Any], images: Path, labels: Path, channel: int)
                 image, None, problem=f"{image} has no label {case} in {labels}; add it or remove the image"
             )
     return dict(sorted(pairs.items()))
+
+
+def in_raw(spec: str) -> str:
+    """The spec with the path of a data set in the folder `RAW`, if it begins with an id, ``Dataset027[_ACDC]``.
+
+    It is empty if it does not.
+
+    Raises:
+        IntraBenchError: the folder is not known, or has no or several data sets of that id.
+    """
+    name, colon, parameters = spec.partition(":")
+    if not _ID.fullmatch(name):
+        return ""
+    raw = Path(os.environ.get(RAW) or "-")
+    if not raw.is_dir():
+        raise IntraBenchError(f"{name} is an id of nnU-Net, but {RAW} is no folder; set this environment variable")
+    there = _data_sets(raw)
+    found = [one for one in there if name in (one, one.partition("_")[0])]
+    if len(found) != 1:
+        what = "several data sets of the id" if found else "no data set"
+        raise IntraBenchError(f"{RAW}, {raw}, has {what} {name}; give one of {_some(found or there)}")
+    return f"{raw / found[0]}{colon}{parameters}"
+
+
+def of_raw(path: Path) -> str:
+    """Which data sets a folder such as `RAW` holds, one sentence; empty if it holds none."""
+    there = _data_sets(path)
+    return f"{path} holds data sets of nnU-Net; give the path of one of {_some(there)}" if there else ""
+
+
+def _data_sets(path: Path) -> list[str]:
+    return sorted(one.name for one in path.iterdir() if _ID.fullmatch(one.name) and one.is_dir())
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:8], *(["..."] if len(names) > 8 else [])])

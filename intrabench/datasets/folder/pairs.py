@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.folder.dicom import Dicom
 from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
 from intrabench.datasets.folder.npz import is_case
 from intrabench.datasets.folder.pairing import (
     DRAWN,
     NPZ,
+    VOLUMES,
     Pair,
+    case_of,
     check_name,
     ending,
     files_in,
@@ -25,10 +30,12 @@ from intrabench.datasets.folder.pairing import (
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.label_names import label_names, table_beside
 from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
-PLACES = (("images", "labels"), ("images", "masks"), ("img", "gt"))
+_IMAGES, _LABELS = ("images", "ct", "images/ct"), ("labels", "masks")
+PLACES = (*product(_IMAGES, _LABELS), ("img", "gt"))
 """Folders of images and of their labels; the last as in the archives of RITM."""
 PHOTOS = (".jpg", ".jpeg")
 MASKS = tuple(PICTURES - {*PHOTOS})
@@ -37,7 +44,7 @@ MASKS = tuple(PICTURES - {*PHOTOS})
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pairs(Layout):
-    """Cases with one image file and one label file each.
+    """Cases with one image each, and a label file or several of one structure each.
 
     regions: names of the values in label maps, with one or several values per name. more: further files that all cases
     are made from.
@@ -51,8 +58,13 @@ class Pairs(Layout):
     def version(self) -> str:
         """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels.
 
-        Since version 4 the pages of a TIFF file are a stack.
+        Since version 4 the pages of a TIFF file are a stack. Since version 5 values have names that files say, or that
+        are known of a public data set, whose regions no file says. Series of DICOM are read as `Dicom` does.
         """
+        if any(pair.image and pair.image.is_dir() for pair in self.content.values()):
+            return Dicom(kind="DICOM", content={}).version
+        if (self.regions and not self.more) or any(_is_named(pair.label) for pair in self.content.values()):
+            return "5"
         if any(pair.image and pages(pair.image) > 1 for pair in self.content.values()):
             return "4"
         later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.content.values())
@@ -62,8 +74,12 @@ class Pairs(Layout):
         """The image, if the name of the case says whose labels it has, too."""
         return self.content[case].patient or case
 
+    def time(self, case: str) -> str:
+        """The time point, if a rule says it."""
+        return self.content[case].time
+
     def complete(self) -> tuple[str, ...]:
-        """Those with one image and one label, also if one file holds both."""
+        """Those with one image and labels, also if one file holds both."""
         return tuple(
             case
             for case, pair in self.content.items()
@@ -71,18 +87,19 @@ class Pairs(Layout):
         )
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """The image and the label file, and the files that all cases use."""
+        """The image and the label files, with a table of names of values, and the files that all cases use."""
         pair = self.content[case]
-        return *dict.fromkeys(path for path in (pair.image, pair.label) if path), *self.more
+        table = table_beside(pair.label) if pair.label and ending(pair.label) in VOLUMES else None
+        return *pair.files, *([table] if table else []), *self.more
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The image and its segments, with the names of the regions."""
         pair = self.content[case]
-        if pair.problem or pair.image is None or pair.label is None:
+        if pair.problem or pair.image is None or not pair.labels:
             raise IntraBenchError(pair.problem)
-        for path in (pair.image, pair.label):
+        for path in (pair.image, *(path for _, path in pair.labels)):
             check_name(path)
-        loaded = read_pair(pair.image, pair.label, pair.channel, rules)
+        loaded = read_pair(pair.image, pair.labels, pair.channel, rules)
         return replace(loaded, segments=self._named(loaded.segments)) if self.regions else loaded
 
     def _named(self, segments: Sequence[Segment]) -> list[Segment]:
@@ -118,17 +135,47 @@ def npz(path: Path, label: Path | None, channel: int) -> Pairs | None:
         return None
     files = [file for file in files_in(path) if ending(file) == NPZ and not stem(file).endswith(DRAWN)]
     content = {stem(file): Pair(file, file, channel) for file in files}
-    return Pairs(kind="npz of CVPR 2025", content=content) if content else None
+    return Pairs(kind="npz of CVPR challenges", content=content) if content else None
 
 
 def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """A folder of images and labels, which have endings such as _seg."""
     if label is not None or not path.is_dir():
         return None
-    files = [file for file in files_in(path) if ending(file) != NPZ]
-    labels = [file for file in files if is_label(file)]
-    images = [file for file in files if not is_label(file)]
-    return _paired("images beside labels", images, labels, channel) if labels else None
+    images, labels = _images_and_labels(path, (*VOLUMES, *PICTURES))
+    found = _paired("images beside labels", images, labels, channel)
+    if len(images) == len(labels) == 1:  # 3D Slicer calls labels Segmentation, whatever the image is called
+        found = replace(found, content={case_of(images[0]): Pair(images[0], labels[0], channel)})
+    return found if labels else None
+
+
+def case_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
+    """A folder with one folder for each case, which has one volume, and one whose name says that it holds labels."""
+    if label is not None or not path.is_dir():
+        return None
+    content = dict[str, Pair]()
+    for folder in sorted(one for one in path.iterdir() if one.is_dir() and one.name[0] != "."):
+        try:
+            images, labels = _images_and_labels(folder, VOLUMES)
+        except PermissionError:
+            content[folder.name] = Pair(None, None, problem=f"{folder} cannot be read; check its permissions")
+            continue
+        if images and labels:
+            problem = "" if len(images) == len(labels) == 1 else _too_many(folder, images, labels)
+            content[folder.name] = Pair(images[0], labels[0], channel, problem)
+    found = Pairs(kind="a folder for each case", content=content)
+    return found if found.complete() else None
+
+
+def _too_many(folder: Path, images: Sequence[Path], labels: Sequence[Path]) -> str:
+    names = ", ".join(one.name for one in (*images, *labels))
+    return f"{folder} has {names}, of which one image and one label are expected; move the others elsewhere"
+
+
+def _images_and_labels(folder: Path, endings: Collection[str]) -> tuple[list[Path], list[Path]]:
+    """The files in a folder, those last whose names say that they hold labels."""
+    files = [file for file in files_in(folder) if ending(file) in endings]
+    return [file for file in files if not is_label(file)], [file for file in files if is_label(file)]
 
 
 def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
@@ -153,14 +200,23 @@ def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:
         return None
     case = " ".join([stem(path), *(labelled(path, label) if label else [])])
     content = {case: Pair(path, label or path, channel, patient=stem(path))}
-    return Pairs(kind="one image", content=content, stated=_stated([path]))
+    return Pairs(kind="one image", content=content, stated=stated([path]))
 
 
 def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: int) -> Pairs:
-    return Pairs(kind=kind, content=pair_up(images, labels, channel), stated=_stated(images))
+    return Pairs(kind=kind, content=pair_up(images, labels, channel), stated=stated(images))
 
 
-def _stated(images: Sequence[Path]) -> dict[str, str]:
-    """Photographs state what they are; stacks of pages are none."""
+def stated(images: Sequence[Path]) -> dict[str, str]:
+    """What a card can say of images: photographs state what they are; stacks of pages are none."""
     photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
     return {"modality": "natural RGB"} if photos else {}
+
+
+def _is_named(label: Path | None) -> bool:
+    """Whether a label map has names of its values; False if it cannot be read, for its case says why."""
+    if label is None or ending(label) not in VOLUMES:
+        return False
+    with suppress(IntraBenchError):
+        return bool(label_names(label))
+    return False

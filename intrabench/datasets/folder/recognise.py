@@ -6,32 +6,30 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
+from intrabench.datasets.folder.by_pattern import by_pattern, check_found
 from intrabench.datasets.folder.dicom import Dicom, dicom
 from intrabench.datasets.folder.layout import Layout, not_used, of_unknown_kind
-from intrabench.datasets.folder.nnunet import nnunet
-from intrabench.datasets.folder.pairing import ending, files_in
+from intrabench.datasets.folder.nnunet import nnunet, of_raw
 from intrabench.datasets.folder.pairs import (
     Pairs,
+    case_folders,
     images_beside_labels,
     npz,
     one_image,
     photos_beside_masks,
     two_folders,
 )
+from intrabench.datasets.folder.pattern import FilePatterns
+from intrabench.datasets.folder.published import PUBLISHED
 from intrabench.datasets.folder.rules import FILE, LayoutName
+from intrabench.datasets.folder.templates import sample
+from intrabench.datasets.folder.unknown import unrecognised
 from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
 
-UNDERSTOOD = (
-    "an nnU-Net folder, images/ with labels/ or masks/, img/ with gt/, images beside labels whose names end in _seg, "
-    "_label or _mask, photographs NAME.jpg beside masks NAME.png, IMAGE:label=LABEL of two files or folders, videos as "
-    "DAVIS has them, images/ with annotations/ of several people, or "
-    "NAME_human_segmentations.npz beside NAME.jpg, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
-)
-
 _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
+    **{name: one.layout for name, one in PUBLISHED.items()},
     "nnunet": nnunet,
     "videos": videos,
     "annotated_photos": annotated_photos,
@@ -40,15 +38,23 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
     "npz": npz,
     "images_beside_labels": images_beside_labels,
     "photos_beside_masks": photos_beside_masks,
+    "case_folders": case_folders,
     "dicom": dicom,
 }
 """Specific layouts before general ones."""
 
 
-def recognise(path: Path, label: Path | None, channel: int, name: LayoutName | None = None) -> Layout:
+def recognise(
+    path: Path,
+    label: Path | None,
+    channel: int,
+    name: LayoutName | None = None,
+    patterns: FilePatterns | None = None,
+) -> Layout:
     """The layout of a folder or file, with a note on each file of another layout that it does not use.
 
     A layout without a complete case counts only if no other has one. name: the one to use if a folder has several.
+    patterns: the rule of the files in a folder, instead of a layout.
 
     Raises:
         IntraBenchError: the path does not exist, no layout is recognised, or several are and none is named.
@@ -59,9 +65,14 @@ def recognise(path: Path, label: Path | None, channel: int, name: LayoutName | N
     try:
         if path.is_file():
             return _of_file(path, label, channel)
+        if patterns is not None:
+            return _by_rule(path, label, channel, patterns)
         found = _found(path, label, channel, name)
+        if name is None and not any(one.complete() for one in found.values()):
+            _check_known(path, label, found)
         chosen = _chosen(path, found, name)
         noted = _noted(path, chosen, [one for one in found.values() if one is not chosen])
+        noted = noted if noted.notes or label is not None else _with_rest(path, noted)
         if any(isinstance(one, Dicom) for one in found.values()):  # it looks into all files of unknown endings itself
             return noted
         used = _files(noted, noted.cases())
@@ -76,6 +87,14 @@ def _of_file(path: Path, label: Path | None, channel: int) -> Layout:
     found = one_image(path, label, channel)
     if found is None:
         raise IntraBenchError(f"{path} is a single file without labels; give them as {path}:label=FILE")
+    return found
+
+
+def _by_rule(path: Path, label: Path | None, channel: int, patterns: FilePatterns) -> Layout:
+    if label is not None:
+        raise IntraBenchError(f"{path / FILE} says where the labels are; omit label={label}, or remove image from it")
+    found = by_pattern(path, patterns, channel)
+    check_found(path, patterns, channel, found)
     return found
 
 
@@ -94,6 +113,25 @@ def _found(path: Path, label: Path | None, channel: int, name: LayoutName | None
     return found
 
 
+def _check_known(path: Path, label: Path | None, found: Mapping[LayoutName, Layout]) -> None:
+    """Refuse files that are in no layout, or without a complete case in any although there is a rule that they follow.
+
+    Raises:
+        Unrecognised: the folder; the message says what is in it, and the rule.
+        IntraBenchError: two paths that do not belong together.
+    """
+    if label is not None:
+        if not found:
+            raise IntraBenchError(f"{path} and label={label} are not images and labels; give two folders, or two files")
+        return
+    if not found and (data_sets := of_raw(path)):
+        raise IntraBenchError(data_sets)
+    first = min(found.values(), key=_is_empty, default=None)
+    error = unrecognised(path, first.kind if first else "")
+    if error.proposal or not found:
+        raise error
+
+
 def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | None) -> Layout:
     """The layout that is named, else the only one with complete cases, else the first with cases."""
     if name is not None and name not in found:
@@ -106,8 +144,6 @@ def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | N
             f"{path} has {', '.join(kinds[:-1])} and {kinds[-1]}; choose with a line such as "
             f'layout = "{next(iter(fitting))}" in {FILE}, or move the others elsewhere'
         )
-    if not found:
-        raise IntraBenchError(_unknown(path))
     chosen = found[name] if name else next(iter([*fitting.values(), *sorted(found.values(), key=_is_empty)]))
     if chosen.problem:
         raise IntraBenchError(chosen.problem)
@@ -126,7 +162,7 @@ def _fitting(found: Mapping[LayoutName, Layout]) -> dict[LayoutName, Layout]:
         files = _files(one, one.complete())
         if not files <= used:
             fitting[name] = one
-        used |= files
+        used |= files | one.left
     return fitting
 
 
@@ -141,7 +177,7 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
         for case, files in chosen.content.items()
         if case in complete[chosen] or not taken.issuperset(chosen.local_files(case))
     }
-    used, notes = _files(chosen, content), []
+    used, notes = _files(chosen, content) | chosen.left, []
     for one in others:
         unused = sorted(_files(one, complete[one] or one.content) - used)
         if one.problem:
@@ -154,16 +190,14 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
     return replace(chosen, content=content, notes=tuple(dict.fromkeys((*chosen.notes, *notes))))
 
 
+def _with_rest(path: Path, layout: Layout) -> Layout:
+    """A layout with a note if most files are in folders of which it uses none."""
+    used = {file.parent for file in _files(layout, layout.content) | layout.left}
+    found = sample(path)
+    unused = [one for one in found if (path / one if one.endswith("/") else (path / one).parent) not in used]
+    notes = [not_used(f"most files, such as {one}") for one in unused[:1] if 2 * len(unused) > len(found)]
+    return replace(layout, notes=tuple(notes)) if notes else layout
+
+
 def _files(layout: Layout, cases: Iterable[str]) -> set[Path]:
     return {file for case in cases for file in layout.local_files(case)}
-
-
-def _unknown(path: Path) -> str:
-    pictures = [one for one in files_in(path) if ending(one) in PICTURES]
-    if pictures:
-        return (
-            f"{path} has {several(len(pictures), 'picture')}, such as {pictures[0].name}, but no masks that are "
-            "recognised; expected NAME.png beside NAME.jpg, NAME_mask.png beside NAME.png, images/ with masks/, or "
-            "NAME_human_segmentations.npz beside NAME.jpg"
-        )
-    return f"{path} has no layout that is recognised; expected {UNDERSTOOD}"

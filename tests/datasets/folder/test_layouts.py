@@ -285,6 +285,28 @@ def test_cvpr_npz(tmp_path: Path) -> None:
         assert scene.problems() == []
 
 
+def test_pictures_in_npz(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """As of the CVPR challenge of 2024: no spacing, and boxes are plain numbers."""
+    grey, drawn = np.arange(60, dtype=np.uint8).reshape(6, 10), np.zeros((6, 10), np.uint8)
+    drawn[1:3, 2:5], drawn[4, 1:9] = 1, 7
+    colours = np.stack([grey, grey[::-1], grey + 1], axis=-1)
+    np.savez(tmp_path / "2D_grey.npz", imgs=grey, gts=drawn)
+    np.savez(tmp_path / "2D_rgb.npz", imgs=colours, gts=drawn, boxes=np.array([[2, 1, 4, 2]]))
+    np.savez(tmp_path / "3D_a.npz", **NPZ_FILE, boxes=np.array([[1, 1, 1, 2, 2, 2]]))
+    dataset = registry.make("datasets", str(tmp_path))
+    assert dataset.cases() == ("2D_grey", "2D_rgb", "3D_a")
+    for case, array in (("2D_grey", np.stack([grey] * 3, axis=-1)), ("2D_rgb", colours)):
+        volume, targets = dataset.load(case, NO_FILES)
+        assert np.array_equal(volume.array, array[None])
+        assert (volume.is_photo, volume.spacing_mm) == (True, (1, 1, 1))
+        assert [(one.id, one.boxes) for one in targets] == [("object.1", None), ("object.2", None)]
+        assert np.array_equal(targets[1].mask.to_array(volume.shape)[0], drawn == 7)
+        assert volume.notes == wording
+    volume, targets = dataset.load("3D_a", NO_FILES)
+    assert [(one.id, one.boxes) for one in targets] == [("label_1.1", ()), ("label_2.1", ()), ("label_5.1", ())]
+    assert volume.notes == wording
+
+
 def test_where_the_boxes_of_cvpr_npz_are(tmp_path: Path) -> None:
     """Beside the labels or the image; none means that there is to be none, and other layouts say nothing."""
     table = np.ones((3, 7), int)

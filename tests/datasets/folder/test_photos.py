@@ -132,7 +132,7 @@ def test_what_several_people_drew(tmp_path: Path, beside: bool) -> None:
 REFUSED: Mapping[str, str] = {
     "mixed": r"has 1 case as photographs beside annotations .* and 1 case as photographs beside masks",
     "no photographs": r"a_human_segmentations.npz has no photograph beside it; expected a.jpg or a.png",
-    "no masks": r"has 2 pictures, such as a.jpg, but no masks that are recognised; expected NAME.png beside NAME.jpg",
+    "no masks": r"2 files such as a.jpg, b.jpg; nearest: photographs with masks: NAME.png beside NAME.jpg",
 }
 
 

@@ -1,4 +1,4 @@
-"""Folders whose files hold several pictures, or values that are no labels."""
+"""Folders whose files hold several pictures, values that are no labels, or names of values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
-from tests.datasets.folder.made import NO_FILES, found, image, labels, load, pair, same, save
+from tests.datasets.folder.made import AFFINE, NO_FILES, found, image, labels, load, nnunet, pair, same, save
+from tests.files.test_label_names import entry, labelled
 from tests.files.test_label_values import HARD, compressed, disc
 from tests.files.test_pictures import IMAGEJ, tiff
 
@@ -90,7 +91,7 @@ def test_labels_of_a_stack_are_one(tmp_path: Path, wording: SnapshotAssertion) -
 
 def test_a_photograph_has_no_stack_of_masks(tmp_path: Path) -> None:
     root = stacks(tmp_path / "lab")
-    Image.fromarray(np.zeros((10, 8, 3), np.uint8)).save(root / "images" / "a.tif")
+    Image.fromarray(SCAN[:10, :8, :3].astype(np.uint8)).save(root / "images" / "a.tif")
     with pytest.raises(IntraBenchError, match=r"a\.tif has 12 pages"):
         load(root, "a")
 
@@ -187,3 +188,23 @@ def test_options_that_do_not_fit(tmp_path: Path, rules: str, wording: SnapshotAs
     with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", str(photo(tmp_path / "lab", HARD, rules=rules)))
     assert caught == wording
+
+
+def test_files_name_their_values(tmp_path: Path) -> None:
+    """A table in the header of labels, and one beside them; what the folder says comes first."""
+    root = pair(pair(tmp_path / "lab", "a"), "b")
+    assert registry.make("datasets", str(root)).version == "2"
+    assert list(found(root, "b")) == ["label_1.1", "label_2.1", "label_5.1"]
+    text = entry(1, "liver") + entry(2, "tumour")
+    table = root / "labels" / "b_ColorTable.ctbl"
+    table.write_text("1 liver 9 9 9 255\n2 tumour 9 9 9 255\n")
+    labelled(root / "labels" / "a.nii.gz", text, array=labels(), affine=AFFINE)
+    dataset = registry.make("datasets", str(root))
+    assert (dataset.version, table in dataset.local_files("b")) == ("5", True)
+    for case in "ab":
+        assert list(found(root, case)) == ["liver.1", "tumour.1", "label_5.1"]
+    (root / "dataset.toml").write_text('[labels]\n1 = "one"\n"tum*" = "two"\n')
+    assert list(found(root, "a")) == ["one.1", "two.1"]
+    root = nnunet(tmp_path / "net", {"labels": {"background": 0, "spleen": 1}}, cases=1)
+    labelled(root / "labelsTr" / "case_000.nii.gz", text, array=labels(), affine=AFFINE)
+    assert list(found(root, "case_000")) == ["spleen.1", "tumour.1", "label_5.1"]
