@@ -53,8 +53,12 @@ class Pair:
 
 def files_in(folder: Path) -> list[Path]:
     """The images, label maps and pictures in a folder, sorted and without hidden files."""
-    # a link to what is not there is a file whose content was not fetched
-    return sorted(path for path in folder.iterdir() if ending(path) and not path.is_dir() and path.name[0] != ".")
+    return sorted(path for path in folder.iterdir() if ending(path) and path.name[0] != "." and not path.is_dir())
+
+
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Whether an entry is a folder or a link to one; a link to nothing is a file whose content was not fetched."""
+    return os.path.isdir(entry) if entry.is_symlink() else entry.is_dir()
 
 
 def ending(path: Path) -> str:

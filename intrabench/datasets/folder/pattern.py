@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+from intrabench.datasets.folder.pairing import is_folder
 from intrabench.files.documents import written_toml
 
 Field = Literal["patient", "case", "time", "rater", "label"]
@@ -184,7 +185,7 @@ def _find(
             names = sorted(
                 entry.name
                 for entry in entries
-                if (entry.name[0] != "." or first[0][0] == ".") and (entry.is_dir() if below else entry.is_file())
+                if (entry.name[0] != "." or first[0][0] == ".") and is_folder(entry) == below
             )
     else:  # no need to list a folder of many files
         names = sorted(
@@ -199,7 +200,7 @@ def _find(
         if len(parts) > 1:
             if path.is_dir():
                 yield from _find(path, parts[1:], read, folders)
-        elif path.is_dir() if folders else path.is_file():
+        elif path.is_dir() if folders else path.is_file() or (path.is_symlink() and not path.is_dir()):
             yield path, read
 
 

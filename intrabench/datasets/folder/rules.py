@@ -139,8 +139,9 @@ class Rules(_Table):
     image, label, structures: where files are (`FilePatterns`); then no layout is recognised. ``labels = "PATTERN"`` is
     the same as `structures`, which may stand beside the table of labels.
 
-    labels: maps values or names in the files, or globs of these, to labels. The first match counts; segments without a
-    match are left out. Without this table, all segments are used under their names in the files. instances: the rule
+    labels: maps values or names in the files, or globs of these, to labels. The name of what has a colour in a mask is
+    ``#ff0000`` or the like; if one is listed, colours count instead of `coding`. The first match counts; segments
+    without a match are left out. Without this table, all segments are used under their names in the files. instances: the rule
     for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
     outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what happens to a
     DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles. contours: whether

@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from intrabench.datasets.folder.dicom import is_dicom
-from intrabench.datasets.folder.pairing import NPZ, ending
+from intrabench.datasets.folder.pairing import NPZ, ending, is_folder
 
 Key = tuple[str, ...]
 """The texts that the fields of a template stand for in one path: the case, or the patient and the case."""
@@ -72,13 +72,13 @@ def sample(root: Path) -> list[str]:
 
 
 def listed(folder: Path) -> tuple[list[str], list[str]]:
-    """The names of the folders and files in a folder, sorted, without hidden ones, links upwards, and what no pattern says."""
+    """The names of folders and files in one, sorted, without hidden ones, links upwards and what no pattern can say."""
     try:
         with os.scandir(folder) as entries:
             plain = [one for one in entries if one.name.isprintable() and not re.search(r"^\.|[{}*]", one.name)]
             here = Path(os.path.realpath(folder))
             plain = [one for one in plain if not (one.is_symlink() and here.is_relative_to(os.path.realpath(one)))]
-            folders = {one.name for one in plain if one.is_dir()}
+            folders = {one.name for one in plain if is_folder(one)}
             return sorted(folders), sorted(one.name for one in plain if one.name not in folders)
     except OSError:
         return [], []

@@ -187,6 +187,13 @@ def strays(root: Path) -> None:
     (root / "loop").symlink_to(root)
 
 
+def links(root: Path) -> None:
+    """What git-annex leaves of files that were not fetched, and a link to itself."""
+    for name, place in (("images/c1.nii.gz", "../.git/annex/1.nii.gz"), ("labels/c1.nii.gz", "c1.nii.gz")):
+        (root / name).unlink()
+        (root / name).symlink_to(place)
+
+
 TWO = {"one.1": 144, "two.1": 49}
 FROM_1 = np.where(labels() == 1, 2, 1).astype(np.uint8)
 RGB = np.dtype([(colour, np.uint8) for colour in "RGB"])
@@ -212,6 +219,7 @@ VOLUMES: Mapping[str, tuple[Make, dict[str, int] | None]] = {
     "MGH": (volume(without_orientation), TWO),
     "files of unknown kind": (volume(strays), TWO),
     "a damaged npz": (volume(lambda root: put(root / "x.npz", b"damaged")), TWO),
+    "links to nothing": (volume(links), None),
     "a scan of 0 bytes": (volume(lambda root: put(root / "images" / "c1.nii.gz", b"")), None),
 }
 

@@ -36,7 +36,7 @@ def videos(root: Path, frames: str = "JPEGImages/480p", masks: str = "Annotation
 @pytest.mark.parametrize("places", [("JPEGImages/480p", "Annotations/480p"), ("images", "masks"), ("images", "labels")])
 def test_a_video_is_a_volume_whose_z_is_time(places: tuple[str, str], tmp_path: Path) -> None:
     dataset = intrabench.dataset(str(videos(tmp_path / "set", *places)))
-    assert dataset.cases() == ("cars",)
+    assert (dataset.cases(), dataset.version) == (("cars",), "3")
     store.prepare(dataset, "cars")
     scene = store.open_case(dataset, "cars")
     assert scene.volume.array.shape == (3, 16, 20, 3)
