@@ -141,15 +141,15 @@ class Rules(_Table):
 
     labels: maps values or names in the files, or globs of these, to labels. The name of what has a colour in a mask is
     ``#ff0000`` or the like; if one is listed, colours count instead of `coding`. The first match counts; segments
-    without a match are left out. Without this table, all segments are used under their names in the files. instances: the rule
-    for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
-    outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what happens to a
-    DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles. contours: whether
-    voxels whose centres lie on a contour of an RTSTRUCT are inside. coding: how the pixels of mask pictures encode
-    objects. threshold, round: as in `LabelValues`. spacing: that of stacks of pictures along ``(z, y, x)`` in mm,
-    instead of what they state. patients: maps names of cases, in which ``*`` stands for any text, to patients, in whose
-    names ``*`` stands for what the first ``*`` matched; the first match counts. names: what people call a label, or a
-    target, with synonyms (`DatasetCard.names`). layout: the one to use if the files have several.
+    without a match are left out. Without this table, all segments are used under their names in the files. instances:
+    the rule for labels that have no rule of their own. resample: resample labels on a different grid by nearest
+    neighbour. outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what
+    happens to a DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles.
+    contours: whether voxels whose centres lie on a contour of an RTSTRUCT are inside. coding: how the pixels of mask
+    pictures encode objects. threshold, round: as in `LabelValues`. spacing: that of stacks of pictures along ``(z, y,
+    x)`` in mm, instead of what they state. patients: maps names of cases, in which ``*`` stands for any text, to
+    patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts. names: what people
+    call a label, or a target, with synonyms (`DatasetCard.names`). layout: the one to use if the files have several.
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
