@@ -42,7 +42,7 @@ _IMAGES = re.compile(
     r"|raw|orig|original",
     re.IGNORECASE,
 )
-_ALIKE, _FILES, _FOLDERS, _DEPTH, _ALL = 20, 200, 60, 6, 4000
+_ALIKE, _FILES, _FOLDERS, _DEPTH, _ALL = 20, 200, 60, 6, 2000
 """What is looked at: names that differ only in numbers, files and folders in a folder, levels of folders, and paths."""
 _OTHERS = 3
 """How many files of a folder are opened to see whether they are DICOM."""
