@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
@@ -84,17 +83,27 @@ def by_pattern(
     )
 
 
-def nothing_fits(root: Path, patterns: FilePatterns) -> str:
-    """One sentence for a folder in which no image fits a rule of its ``dataset.toml``."""
-    first = patterns.image[0]
-    there = f"the nearest is {near}" if (near := _nearest(root, first)) else "the folder is empty"
-    what = "folder with DICOM files" if first.folders else "file"
-    return f'no {what} in {root} fits image = "{first.text}" of {FILE}; {there}; correct the pattern'
+def check_found(root: Path, patterns: FilePatterns, channel: int, found: Pairs) -> None:
+    """Refuse a folder in which nothing fits a rule of its ``dataset.toml``.
+
+    Raises:
+        IntraBenchError: there is no image of a case, or nothing that was drawn on one; it names the nearest file.
+    """
+    image = patterns.image[channel if len(patterns.image) > 1 else 0]
+    wanted = [("image", image)] if not any(pair.image for pair in found.content.values()) else []
+    wanted += patterns.labels.items() if not any(pair.labels for pair in found.content.values()) else []
+    for key, pattern in wanted:
+        what = "folder with DICOM files" if pattern.folders else "file"
+        what += "" if pattern.folders or ending(Path(pattern.text)) else " of a known format"
+        there = f"the nearest is {near}" if (near := _nearest(root, pattern)) else "the folder is empty"
+        raise IntraBenchError(
+            f'no {what} in {root} fits {key} = "{pattern.text}" of {FILE}; {there}; correct the pattern'
+        )
 
 
 def _nearest(root: Path, pattern: Pattern) -> str:
     """The path in `root` that is most like a pattern, of the first thousand files; empty if there is none."""
-    fixed = "".join(re.split(r"\{\w+\}|\*", pattern.text)).lower()
+    fixed = pattern.fixed.lower()
     files = (path for path in _visible(root) if path != root / FILE)
     places = (path.parent if pattern.folders else path for path in islice(files, _LOOKED_AT))
     paths = [f"{place.relative_to(root)}{'/' if pattern.folders else ''}" for place in places]
@@ -111,20 +120,20 @@ def _visible(root: Path) -> Iterator[Path]:
 def _cases(root: Path, patterns: FilePatterns) -> dict[str, _Case]:
     """The cases by name."""
     images: dict[Path, tuple[int, Texts]] = {}
-    for number, pattern in sorted(enumerate(patterns.image), key=lambda one: -one[1].fixed):
+    for number, pattern in sorted(enumerate(patterns.image), key=lambda one: -len(one[1].fixed)):
         for path, read in _files(root, pattern):
             images.setdefault(path, (number, read[0]))
     names = {path: _name(texts, patterns) for path, (_, texts) in images.items()}
     drawn = [
         (path, pattern, read)
-        for pattern in sorted(patterns.labels.values(), key=lambda one: -one.fixed)
+        for pattern in sorted(patterns.labels.values(), key=lambda one: -len(one.fixed))
         for path, read in _files(root, pattern)
     ]
     known = set(names.values())
     for path, pattern, read in drawn:
         # Both of NAME.nii.gz and NAME_seg.nii.gz may fit the pattern of images, but then the second one is no image.
         others = known.intersection(_name(texts, patterns) for texts in read) - {names.get(path)}
-        if path in images and others and pattern.fixed > patterns.image[images[path][0]].fixed:
+        if path in images and others and len(pattern.fixed) > len(patterns.image[images[path][0]].fixed):
             del images[path]
     cases: dict[str, _Case] = {}
     for path, (number, texts) in images.items():

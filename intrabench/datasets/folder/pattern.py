@@ -14,6 +14,7 @@ from intrabench.files.documents import written_toml
 
 Field = Literal["patient", "case", "time", "rater", "label"]
 """What a text in a path can be the name of."""
+_ANY = re.compile(r"\{(\w+)\}|\*")
 _TOKEN = re.compile(r"\{\w+\}|\*|[^{}*]+")
 
 
@@ -53,7 +54,7 @@ class Pattern:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of its fields, each once, in order."""
-        return tuple(dict.fromkeys(re.findall(r"\{(\w+)\}", self.text)))
+        return tuple(name for name in dict.fromkeys(_ANY.findall(self.text)) if name)
 
     @property
     def unclear(self) -> str:
@@ -75,13 +76,13 @@ class Pattern:
         return ""
 
     @property
-    def fixed(self) -> int:
-        """The number of its characters that a path has to have: of two patterns, the more specific one has more."""
-        return len(re.sub(r"\{\w+\}|\*", "", self.text))
+    def fixed(self) -> str:
+        """Its characters that a path has to have: of two patterns, the more specific one has more."""
+        return _ANY.sub("", self.text)
 
     def filled(self, texts: Mapping[str, str]) -> str:
         """The pattern with the texts of fields that are known."""
-        return re.sub(r"\{(\w+)\}", lambda found: texts.get(found[1], found[0]), self.text)
+        return _ANY.sub(lambda found: texts.get(found[1], found[0]), self.text)
 
     def find(self, root: Path) -> Iterator[tuple[Path, list[dict[str, str]]]]:
         """The files in `root` (or folders) that fit, sorted by name, each with the texts of its fields.
@@ -125,6 +126,10 @@ class FilePatterns:
                 raise ValueError(
                     f'image = "{one.text}" does not say where the parts of {one.unclear} end; write a text between them'
                 )
+            if one.text.endswith(".dcm"):
+                raise ValueError(
+                    f'image = "{one.text}" is a file; write the folder of a DICOM series, such as "{{case}}/"'
+                )
             if one.folders and len(self.image) > 1:
                 raise ValueError(
                     f'image = "{one.text}" is a folder of DICOM files, which has no channels; give it alone'
@@ -133,6 +138,8 @@ class FilePatterns:
             text, fields = f'{key} = "{pattern.text}"', set(pattern.fields)
             if pattern.folders:
                 raise ValueError(f"{text} is a folder; write the pattern of files")
+            if pattern.text.endswith(".dcm"):
+                raise ValueError(f"{text} is DICOM; SEG and RTSTRUCT say what they were drawn on, so remove the rule")
             if key == "label" and "label" in fields:
                 raise ValueError(f"{text} has {{label}}, so it is a file for each structure; name it structures")
             if key == "structures" and "label" not in fields:

@@ -57,10 +57,13 @@ def read_pair(image: Path, labels: Sequence[tuple[str, Path]], channel: int, rul
     segments, notes = list[Segment](), list(volume.notes)
     for name, path in labels:
         found, told = read(path)
-        objects = [one for one in found if one.name != IGNORE or one.number]
-        if name and len(objects) > 1:
-            notes.append(f"{path.name} holds {len(objects)} values or segments; each is an instance of {name}")
-        segments += [replace(one, name=name, number=0) if name and one in objects else one for one in found]
+        if name:
+            ignored = [one for one in found if one.name == IGNORE and not one.number]
+            objects = [replace(one, name=name, number=0) for one in found if one not in ignored]
+            if len(objects) > 1:
+                notes.append(f"{path.name} holds {len(objects)} values or segments; each is an instance of {name}")
+            found = [*objects, *ignored]
+        segments += found
         notes += told
     return LoadedCase(replace(volume, notes=tuple(dict.fromkeys(notes))), segments)
 

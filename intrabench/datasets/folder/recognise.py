@@ -8,7 +8,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
-from intrabench.datasets.folder.by_pattern import by_pattern, nothing_fits
+from intrabench.datasets.folder.by_pattern import by_pattern, check_found
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout, not_used
 from intrabench.datasets.folder.nnunet import nnunet, of_raw
@@ -94,8 +94,7 @@ def _by_rule(path: Path, label: Path | None, channel: int, patterns: FilePattern
     if label is not None:
         raise IntraBenchError(f"{path / FILE} says where the labels are; omit label={label}, or remove image from it")
     found = by_pattern(path, patterns, channel)
-    if not any(pair.image for pair in found.content.values()):
-        raise IntraBenchError(nothing_fits(path, patterns))
+    check_found(path, patterns, channel, found)
     return found
 
 

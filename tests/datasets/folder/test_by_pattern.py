@@ -104,6 +104,18 @@ def test_structures_in_files_of_slicer(tmp_path: Path) -> None:
     assert same(found(root, "a", GRID.affine), {"skull.1": head, "tumour.1": mass})
 
 
+def test_npz_has_no_structures(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = lab(tmp_path / "lab", 'image = "{case}.npz"\nstructures = "{case}/{label}.npz"\n')
+    (root / "a").mkdir()
+    np.savez(root / "a.npz", imgs=image().T, spacing=np.ones(3))
+    np.savez(root / "a" / "liver.npz", gts=labels().T)
+    with pytest.raises(IntraBenchError) as refused:
+        load(root, "a")
+    assert str(refused.value) == wording
+    (root / "dataset.toml").write_text('image = "{case}.npz"\nlabel = "{case}/liver.npz"\n')
+    assert len(opened(root).load("a", NO_FILES)[1]) == 3
+
+
 def test_pictures_with_a_mask_for_each_object(tmp_path: Path) -> None:
     rule = 'image = "{case}/images/{case}.png"\nstructures = "{case}/masks/{label}.png"\n[labels]\n"*" = "nucleus"\n'
     root = tmp_path / "lab"
@@ -218,7 +230,9 @@ def test_a_folder_with_one_scan(tmp_path: Path) -> None:
 
 def test_nothing_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
     messages = []
-    for number, rule in enumerate((STRUCTURES, 'image = "{case}/dicom/"\nlabel = "{case}.nii.gz"\n', "")):
+    dicom, unknown = 'image = "{case}/dicom/"\nlabel = "{case}.nii.gz"\n', STRUCTURES.replace("ct.nii.gz", "*.gz.tmp")
+    both = STRUCTURES.replace("ct.nii.gz", "CT.nii.gz")
+    for number, rule in enumerate((STRUCTURES, dicom, unknown, both, "")):
         root = tmp_path / str(number)
         if rule:
             save(root / "s01" / "CT.nii.gz", image())
@@ -245,6 +259,8 @@ def test_nothing_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
         'image = "*{case}.nii"\nlabel = "{case}_seg.nii"',
         'image = "{case}.nii"\nstructures = "{case}_seg.nii"',
         'image = "{case}.nii"\nlabel = "{case}/"',
+        'image = "{case}/*.dcm"\nlabel = "{case}.nii"',
+        'image = "{case}/"\nlabel = "{case}_seg.dcm"',
         'image = "{case}.nii"\nlabel = "{case}_{rater}.nii"\nstructures = "{case}_{label}.nii"',
         'image = "{case}.nii"\nlabel = "{case}_seg.nii"\nlayout = "nnunet"',
         'image = "/data/{case}.nii"\nlabel = "{case}_seg.nii"',
