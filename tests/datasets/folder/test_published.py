@@ -219,6 +219,8 @@ def test_slicer_calls_labels_segmentation(name: str, tmp_path: Path) -> None:
     for root, cases in ((tmp_path / "case", ("2 CT Chest",)), (tmp_path / "cases", ("a", "b"))):
         assert registry.make("datasets", str(root)).cases() == cases
         assert list(found(root, cases[-1])) == ["bone.1", "label_2.1", "label_5.1"]
+    (tmp_path / "case" / name).rename(tmp_path / "case" / f"x_seg{name[name.index('.') :]}")
+    assert len(registry.make("datasets", str(tmp_path / "case")).cases()) == 2, "labels of another name"
 
 
 def test_a_folder_of_a_case_has_one_image_and_one_label(tmp_path: Path, wording: SnapshotAssertion) -> None:
