@@ -61,8 +61,7 @@ def _once(path: Path, entries: Iterable[tuple[int, str]]) -> dict[int, str]:
             continue
         if names.setdefault(value, name) != name:
             raise IntraBenchError(
-                f"{path} gives the value {value} two names, {names[value]!r} and {name!r}; correct it, or name the "
-                "value in dataset.toml"
+                f"{path} gives the value {value} two names, {names[value]!r} and {name!r}; correct or remove its names"
             )
     return names
 
