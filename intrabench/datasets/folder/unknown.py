@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import shlex
 from collections import defaultdict
@@ -98,7 +99,9 @@ def _nearest(root: Path) -> str:
     lacking = {kind: [part for part in parts if not (root / part).exists()] for kind, parts in _NEEDS.items()}
     kind = min(lacking, key=lambda one: len(lacking[one]) / len(_NEEDS[one]))
     if len(lacking[kind]) == len(_NEEDS[kind]):
-        lacking = {one.kind: one.lacking(root) for one in PUBLISHED.values()}
+        names = [Path(one).name for one in sample(root)]  # far fewer than all, which are looked for if one fits
+        globs = [(one, re.sub(r"\{\w+\}", "*", one.files.image[0].parts[-1])) for one in PUBLISHED.values()]
+        lacking = {one.kind: one.lacking(root) for one, glob in globs if fnmatch.filter(names, glob)}
         kind = next((one for one, parts in lacking.items() if parts), "")
     if kind:
         return f"{kind}; {' and '.join(lacking[kind])} {'is' if len(lacking[kind]) == 1 else 'are'} missing"
