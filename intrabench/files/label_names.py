@@ -14,12 +14,14 @@ from intrabench.files.headers import LONGEST_HEADER, extensions
 _TABLES = (".ctbl", ".csv", ".txt", ".label")
 _NONE = ("", "(none)")
 """How 3D Slicer calls values that have no name."""
-_XML = re.compile(r'<Label\s[^>]*\bKey="(\d+)"[^>]*>\s*(?:<!\[CDATA\[(.*?)\]\]>|([^<]*))\s*</Label>', re.DOTALL)
+# Strangers write these files: no expression takes more time than its text is long, and numbers have few digits.
+_XML = re.compile(r'<Label\s[^<>]*\bKey="(\d{1,9})"[^<>]*>\s*(?:<!\[CDATA\[([^<\]]*)\]\]>|([^<]*))\s*</Label>')
 _NUMBER = r"[\d.]+(?:[eE][-+]?\d+)?"
-_COLOURS = re.compile(rf"(\d+)\s+(\S+)(?:\s+{_NUMBER}){{4}}")
-"""A line of 3D Slicer: value, name, red, green, blue, opacity."""
-_DESCRIPTION = re.compile(rf'(\d+)(?:\s+{_NUMBER}){{4}}\s+[01]\s+[01]\s+"(.*)"')
+_COLOURS = re.compile(rf"(\d{{1,9}})\s+(\S*[^\W\d]\S*)(?:\s+{_NUMBER}){{4}}")
+"""A line of 3D Slicer: value, name, red, green, blue, opacity. Without a letter in the name it is of something else."""
+_DESCRIPTION = re.compile(rf'(\d{{1,9}})(?:\s+{_NUMBER}){{4}}\s+[01]\s+[01]\s+"(.*)"')
 """A line of ITK-SNAP: value, red, green, blue, opacity, whether it and its mesh are visible, name."""
+_LONGEST_LINE = 500
 
 
 def label_names(path: Path) -> dict[int, str]:
@@ -61,8 +63,7 @@ def _once(path: Path, entries: Iterable[tuple[int, str]]) -> dict[int, str]:
             continue
         if names.setdefault(value, name) != name:
             raise IntraBenchError(
-                f"{path} gives the value {value} two names, {names[value]!r} and {name!r}; correct it, or name the "
-                "value in dataset.toml"
+                f"{path} gives the value {value} two names, {names[value]!r} and {name!r}; correct or remove its names"
             )
     return names
 
@@ -78,11 +79,13 @@ def _in_table(path: Path) -> Iterator[tuple[int, str]]:
     """The entries of a table beside a label map; none if the file is of another kind."""
     with path.open("rb") as file:
         lines = file.read(LONGEST_HEADER).decode("utf-8-sig", errors="replace").splitlines()
-    if lines and {"LabelValue", "Name"} <= set(lines[0].split(",")):
-        rows = [(row["LabelValue"] or "", row["Name"] or "") for row in csv.DictReader(lines)]
-        yield from ((int(value), name.strip()) for value, name in rows if value.isdecimal())
-        return
     entries = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not entries or max(map(len, entries)) > _LONGEST_LINE:
+        return
+    if {"LabelValue", "Name"} <= set(entries[0].split(",")):
+        rows = [(row["LabelValue"] or "", row["Name"] or "") for row in csv.DictReader(entries)]
+        yield from ((int(value), name.strip()) for value, name in rows if re.fullmatch(r"\d{1,9}", value))
+        return
     found = [_COLOURS.fullmatch(entry) or _DESCRIPTION.fullmatch(entry) for entry in entries]
     if all(found):
         yield from ((int(one[1]), one[2].strip()) for one in found if one)

@@ -56,6 +56,7 @@ def test_a_table_in_the_header(tmp_path: Path, kind: type[nib.Nifti1Image], endi
         ("x.csv", "LabelValue,Name,Color_R\n3,left kidney,1\n5,,2\n", {3: "left kidney"}),
         ("x-label.txt", SNAP, {2: "left lung", 4: "rib"}),
         ("x.txt", "read me first\n", {}),
+        ("x.txt", "1 10 20 30 40 50\n", {}),
         ("y.txt", SNAP, {}),
     ],
 )
@@ -75,3 +76,12 @@ def test_a_value_has_one_name(tmp_path: Path, wording: SnapshotAssertion) -> Non
 def test_a_plain_header_says_nothing(tmp_path: Path) -> None:
     nib.save(nib.Nifti1Image(np.zeros((2, 2, 2), np.uint8), np.eye(4)), tmp_path / "x.nii.gz")
     assert label_names(tmp_path / "x.nii.gz") == {}
+
+
+@pytest.mark.parametrize("part", ["<Label ", '<Label Key="1"><![CDATA[', "<Label Key=", '<Label Key="1">'])
+def test_no_text_takes_long(part: str, tmp_path: Path) -> None:
+    """Of a header or a table beside, of which there is a megabyte."""
+    many = part * ((1 << 20) // len(part))
+    assert label_names(labelled(tmp_path / "x.nii.gz", many)) == {}
+    (tmp_path / "y.txt").write_text(f"1 {many.replace(' ', '_')}\n")
+    assert label_names(tmp_path / "y.nrrd") == {}

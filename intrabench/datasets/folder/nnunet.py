@@ -67,7 +67,7 @@ def _layout(
         where = described if there else images
         raise IntraBenchError(f"{where} has no channel {channel}; it has {', '.join(channels)}, counted from 0")
     regions = regions_of(content.get("labels"), described) if there else {}
-    notes = [] if there else [f"there is no {FILE}, so nothing says what the values in label maps are"]
+    notes = [] if there else [f"there is no {FILE}, which would name values and channels"]
     notes += [f"of the channels {', '.join(channels)} only {channels[channel]} is used"] if len(channels) > 1 else []
     return Pairs(
         kind="nnU-Net",

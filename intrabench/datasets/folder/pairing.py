@@ -17,7 +17,9 @@ DRAWN = "_human_segmentations"
 """How a file beside a photograph ends, if it holds what several people drew."""
 _ENDINGS = sorted((*VOLUMES, NPZ, *PICTURES), key=len, reverse=True)
 _SEG = r"seg|segmentation|label|labels|labelmap|mask|gt"
-_LABEL = re.compile(rf"[-_. ]({_SEG})$|^({_SEG})(_\d+)?$", re.IGNORECASE)
+_LABEL = re.compile(rf"[-_. ]({_SEG})$", re.IGNORECASE)
+_NAMELESS = re.compile(rf"({_SEG})(_\d+)?", re.IGNORECASE)
+"""What is left of the names of labels that do not say whose they are, as 3D Slicer's Segmentation_1.seg.nrrd."""
 _ADDED = re.compile(rf"([-_. ](img|image|scan|ct|mr|0000|{_SEG}))+$", re.IGNORECASE)
 
 
@@ -94,7 +96,12 @@ def check_name(path: Path) -> None:
 
 def is_label(path: Path) -> bool:
     """Whether the name of a file says that it holds labels."""
-    return bool(_LABEL.search(stem(path)))
+    return bool(_LABEL.search(stem(path))) or is_nameless(path)
+
+
+def is_nameless(path: Path) -> bool:
+    """Whether the name of a file says that it holds labels, but not whose."""
+    return bool(_NAMELESS.fullmatch(case_of(path)))
 
 
 def case_of(path: Path) -> str:

@@ -23,6 +23,7 @@ from intrabench.datasets.folder.pairing import (
     ending,
     files_in,
     is_label,
+    is_nameless,
     labelled,
     pair_up,
     stem,
@@ -139,12 +140,12 @@ def npz(path: Path, label: Path | None, channel: int) -> Pairs | None:
 
 
 def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs | None:
-    """A folder of images and labels, which have endings such as _seg."""
+    """A folder of images and labels, which have endings such as _seg, or of one image and one label without a name."""
     if label is not None or not path.is_dir():
         return None
     images, labels = _images_and_labels(path, (*VOLUMES, *PICTURES))
     found = _paired("images beside labels", images, labels, channel)
-    if len(images) == len(labels) == 1:  # 3D Slicer calls labels Segmentation, whatever the image is called
+    if len(images) == len(labels) == 1 and is_nameless(labels[0]):
         found = replace(found, content={case_of(images[0]): Pair(images[0], labels[0], channel)})
     return found if labels else None
 

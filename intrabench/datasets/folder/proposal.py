@@ -45,7 +45,7 @@ _VALUES = 64
 
 @dataclass(frozen=True)
 class Proposal:
-    """A rule, how many of its cases have an image and labels, how many it has, and templates of labels left out."""
+    """A rule, how many of its cases have an image and labels, how many it has, and templates that it leaves out."""
 
     rule: FilePatterns
     complete: int
@@ -89,9 +89,12 @@ def propose(root: Path) -> Proposal | None:
     It has at least two cases with an image and labels, which are two thirds of all its cases.
     """
     paths = sample(root)
-    plain, starred = families(paths, stars=False), families(paths, stars=True)
-    most = [max((len(one.accounted) for one in found), default=0) for found in (plain, starred)]
-    for family in (starred if most[1] > most[0] else plain)[:_TRIED]:
+    best = families(paths, stars=False)
+    if not best or len(best[0].accounted) < len(paths):
+        starred = families(paths, stars=True)
+        most = [max((len(one.accounted) for one in found), default=0) for found in (best, starred)]
+        best = starred if most[1] > most[0] else best
+    for family in best[:_TRIED]:
         found = list[Proposal]()
         for rule, unused in _rules(root, family):
             found += _proved(root, rule, unused)
@@ -111,17 +114,23 @@ def _proved(root: Path, rule: FilePatterns, unused: str) -> list[Proposal]:
 
 
 def _rules(root: Path, family: Family) -> Iterator[tuple[FilePatterns, str]]:
-    """The rules of a family, wide ones first, and what they leave out."""
+    """The rules of a family, wide ones first, and the templates of images and labels that they leave out."""
     roles = _roles(root, family)
-    drawn = [one for one in family.paths if roles[one] == "labels" and one[-1] != "/"]
-    images = _channels([one for one in family.paths if roles[one] == "image"], drawn)
+    images, drawn, unknown = (
+        [one for one in family.paths if roles.get(one) == what] for what in ("image", "labels", "")
+    )
+    drawn = [one for one in drawn if one[-1] != "/"]
     if not images or not drawn:
         return
-    (key, labels), *others = _labels(drawn, family.rare, set().union(*map(words_of, images)))
+    channels = _channels(images, drawn)
+    (key, labels), *others = _labels(drawn, family.rare, set().union(*map(words_of, channels)))
+    taken = re.escape(labels).replace(re.escape("{label}"), "[^/]+")
+    if any(re.fullmatch(taken, one) for one in unknown):
+        return
+    left = [*(one for one in images if one not in channels), *(one for _, one in others)]
     for name in _names(family):
-        *channels, drawn_on_them = (Pattern(one.replace("{case}", name)) for one in (*images, labels))
-        rule = FilePatterns(tuple(channels), **{key: drawn_on_them})
-        yield rule, ", ".join(one.replace("{case}", name) for _, one in others)
+        *scans, drawn_on_them = (Pattern(one.replace("{case}", name)) for one in (*channels, labels))
+        yield FilePatterns(tuple(scans), **{key: drawn_on_them}), ", ".join(left).replace("{case}", name)
 
 
 def _roles(root: Path, family: Family) -> dict[str, str]:

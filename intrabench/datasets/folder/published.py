@@ -64,6 +64,14 @@ class Published:
             notes=(*found.notes, *(not_used(f"{many}, such as {one.relative_to(path)}") for one in beside[:1])),
         )
 
+    def lacking(self, path: Path) -> list[str]:
+        """The patterns that no file in a folder fits, if its first one is there; empty if it is not."""
+        image, *others = self.files.image
+        named = (" ".join(read[0][name] for name in self.files.fields) for _, read in image.find(path))
+        if not any(re.fullmatch(self.cases, case) for case in named):
+            return []
+        return [one.text for one in (*others, *self.files.labels.values()) if not any(True for _ in one.find(path))]
+
     def _in(self, path: Path, channel: int) -> Pairs:
         """The cases whose names fit, with a note on those that do not."""
         found = by_pattern(path, self.files, channel, self.kind, self.channels)

@@ -42,7 +42,7 @@ _IMAGES = re.compile(
     r"|raw|orig|original",
     re.IGNORECASE,
 )
-_ALIKE, _FILES, _FOLDERS, _DEPTH, _ALL = 20, 200, 60, 6, 4000
+_ALIKE, _FILES, _FOLDERS, _DEPTH, _ALL = 20, 200, 60, 6, 2000
 """What is looked at: names that differ only in numbers, files and folders in a folder, levels of folders, and paths."""
 _OTHERS = 3
 """How many files of a folder are opened to see whether they are DICOM."""
@@ -176,13 +176,15 @@ def families(paths: Sequence[str], stars: bool) -> list[Family]:
             fitting[fields, key].append(template)
         if len(cases) > 1:
             sharing[fields, frozenset(cases)] += 1
+    # Only cases that are the same in several templates are of a family. The sets of cases are compared that account for
+    # most paths: in a large irregular folder there are many small ones, none of which is worth its time.
     largest = sorted(sharing, key=lambda one: (-sharing[one] * len(one[1]), one[0], sorted(one[1])))[:_SETS]
     made = []
     for fields, keys in largest:
-        times = Counter(template for key in keys for template in fitting[fields, key])
-        regular = sorted(one for one, count in times.items() if count > 1 and 2 * count >= len(keys))
+        counts = Counter(template for key in keys for template in fitting[fields, key])
+        regular = sorted(one for one, count in counts.items() if count > 1 and 2 * count >= len(keys))
         of_cases = {one: {key: found[one][key] for key in sorted(keys & found[one].keys())} for one in regular}
-        made += [Family(of_cases, sorted(times.keys() - of_cases.keys()))] if len(regular) > 1 else []
+        made += [Family(of_cases, sorted(counts.keys() - of_cases.keys()))] if len(regular) > 1 else []
     return sorted((one for one in made if one.is_sound), key=lambda one: one.rank)
 
 
@@ -202,6 +204,8 @@ def _templates(paths: Sequence[str], stars: bool) -> dict[str, dict[Key, str]]:
 def _readings(path: str, stars: bool) -> Iterator[tuple[str, Key]]:
     """The templates that a path fits with the field of a case, or of a patient and a case, and their texts."""
     suffix = "/" if path.endswith("/") else ending(Path(path))
+    # The case may be any words of a folder or of the name of a file, and comes again wherever these words do. A patient
+    # is a whole folder, and its case below is one, too, or the name of a file, or a time in one.
     parts = PARTS.findall(path[: len(path) - len(suffix)])
     for first, last, whole in _spans(parts):
         text = parts[first:last]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import shlex
 from collections import defaultdict
@@ -11,6 +12,7 @@ from pathlib import Path
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.pairing import VOLUMES, ending
 from intrabench.datasets.folder.proposal import Proposal, propose
+from intrabench.datasets.folder.published import PUBLISHED
 from intrabench.datasets.folder.rules import FILE
 from intrabench.datasets.folder.templates import listed, sample
 from intrabench.errors import IntraBenchError, several
@@ -90,18 +92,22 @@ def _kind(name: str, case: str = "") -> str:
 def _nearest(root: Path) -> str:
     """The layout that a folder has most parts of, and what it lacks; empty if it has none."""
     folders, files = listed(root)
-    for inner in folders:
+    for inner in folders[:_LISTED]:
         for kind, parts in _NEEDS.items():
             if all((root / inner / part).exists() for part in parts):
                 return f"{inner}/ is {kind}; give {root / inner}"
-    there = {kind: [part for part in parts if (root / part).exists()] for kind, parts in _NEEDS.items()}
-    kind = max(there, key=lambda one: len(there[one]) / len(_NEEDS[one]))
-    if there[kind]:
-        lacking = [part for part in _NEEDS[kind] if part not in there[kind]]
-        return f"{kind}; {' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} missing"
+    lacking = {kind: [part for part in parts if not (root / part).exists()] for kind, parts in _NEEDS.items()}
+    kind = min(lacking, key=lambda one: len(lacking[one]) / len(_NEEDS[one]))
+    if len(lacking[kind]) == len(_NEEDS[kind]):
+        names = [Path(one).name for one in sample(root)]  # far fewer than all, which are looked for if one fits
+        globs = [(one, re.sub(r"\{\w+\}", "*", one.files.image[0].parts[-1])) for one in PUBLISHED.values()]
+        lacking = {one.kind: one.lacking(root) for one, glob in globs if fnmatch.filter(names, glob)}
+        kind = next((one for one, parts in lacking.items() if parts), "")
+    if kind:
+        return f"{kind}; {' and '.join(lacking[kind])} {'is' if len(lacking[kind]) == 1 else 'are'} missing"
     endings = {ending(Path(name)) for name in files}
     if endings & PICTURES:
-        return "photographs with masks: NAME.png beside NAME.jpg, NAME_mask.png beside NAME.png, or images/ with masks/"
+        return "photographs with masks: NAME.png beside NAME.jpg, or images/ with masks/"
     if endings & {*VOLUMES}:
         return "images beside labels; no name ends in _seg, _label or _mask"
     return ""

@@ -200,6 +200,7 @@ def test_of_a_large_folder_a_part_is_looked_at(tmp_path: Path) -> None:
 def test_the_refusal_says_what_was_seen(tmp_path: Path, wording: SnapshotAssertion) -> None:
     made = {
         "rule": files("case_{n}/ct.nii.gz", "case_{n}/organs/{s}_mask.nii.gz", n=THREE, s=("liver", "lung", "skin")),
+        "public": files("case_000{n}/imaging.nii.gz", n=THREE),
         "images only": files("images/{n}.nii.gz", n=THREE),
         "one level up": ["Task01/imagesTr/a.nii.gz", "Task01/labelsTr/a.nii.gz", "Task01/dataset.json"],
         "no suffixes": ["a.nii.gz", "b.nii.gz", "x/c.nii.gz", "y/z.txt", "w/d.png"],

@@ -146,18 +146,22 @@ TREES = [
         "label_1.1, label_2.1, label_3.1",
         modality="",
     ),
-    Tree(
-        "two_folders",
-        ("a", "b"),
-        "ct/{}.nii.gz",
-        "labels/{}.nii.gz",
-        "label_1.1, label_2.1, label_3.1",
-        modality="",
+    *(
+        Tree(
+            "two_folders",
+            names,
+            f"{folder}/{{}}.nii.gz",
+            "labels/{}.nii.gz",
+            "label_1.1, label_2.1, label_3.1",
+            modality="",
+        )
+        for folder, names in (("ct", ("a", "b")), ("images/ct", ("c", "d")))
     ),
 ]
+FIRST = {tree.layout: tree for tree in reversed(TREES)}
 
 
-@pytest.mark.parametrize("tree", TREES, ids=[f"{tree.layout}-{tree.names[0].split('/')[0]}" for tree in TREES])
+@pytest.mark.parametrize("tree", TREES, ids=[f"{one.layout}-{one.names[0].split('/')[0]}" for one in TREES])
 def test_trees_as_published(tree: Tree, tmp_path: Path, wording: SnapshotAssertion) -> None:
     dataset = tree.made(tmp_path / "set")
     cases = dataset.cases()
@@ -176,7 +180,7 @@ def test_every_public_data_set_is_tested() -> None:
 
 
 def test_channels_of_public_data_sets(tmp_path: Path) -> None:
-    for tree, number, modality in ((TREES[6], 2, "T1ce"), (TREES[9], 1, "PET")):
+    for tree, number, modality in ((FIRST["brats2020"], 2, "T1ce"), (FIRST["autopet"], 1, "PET")):
         tree.made(tmp_path / tree.layout)
         dataset = registry.make("datasets", f"{tmp_path / tree.layout}:channel={number}")
         volume, _ = dataset.load(dataset.cases()[0], NO_FILES)
@@ -186,7 +190,7 @@ def test_channels_of_public_data_sets(tmp_path: Path) -> None:
 
 def test_what_does_not_belong_to_a_public_data_set(tmp_path: Path, wording: SnapshotAssertion) -> None:
     root = tmp_path / "kits"
-    TREES[3].made(root)
+    FIRST["kits"].made(root)
     (root / "case_00000" / "segmentation.nii.gz").unlink()
     save(root / "mine" / "imaging.nii.gz", image())
     dataset = registry.make("datasets", str(root))
@@ -215,12 +219,13 @@ def test_slicer_calls_labels_segmentation(name: str, tmp_path: Path) -> None:
     for root, cases in ((tmp_path / "case", ("2 CT Chest",)), (tmp_path / "cases", ("a", "b"))):
         assert registry.make("datasets", str(root)).cases() == cases
         assert list(found(root, cases[-1])) == ["bone.1", "label_2.1", "label_5.1"]
+    (tmp_path / "case" / name).rename(tmp_path / "case" / f"x_seg{name[name.index('.') :]}")
+    assert len(registry.make("datasets", str(tmp_path / "case")).cases()) == 2, "labels of another name"
 
 
 def test_a_folder_of_a_case_has_one_image_and_one_label(tmp_path: Path, wording: SnapshotAssertion) -> None:
-    tree = TREES[-2]
     root = tmp_path / "set"
-    tree.made(root)
+    FIRST["case_folders"].made(root)
     save(root / "b" / "other.nii.gz", image())
     dataset = registry.make("datasets", str(root))
     assert dataset.cases() == ("a", "b")
@@ -230,12 +235,13 @@ def test_a_folder_of_a_case_has_one_image_and_one_label(tmp_path: Path, wording:
     assert caught == wording
 
 
-@pytest.mark.parametrize("number", [3, 12])
+@pytest.mark.parametrize("layout", ["kits", "case_folders"])
 def test_a_folder_that_cannot_be_read_hides_no_other(
-    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+    layout: LayoutName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
 ) -> None:
-    TREES[number].made(tmp_path / "set")
-    closed = tmp_path / "set" / TREES[number].names[0]
+    tree = FIRST[layout]
+    tree.made(tmp_path / "set")
+    closed = tmp_path / "set" / tree.names[0]
     listed = os.listdir
 
     def refuse(path: Path) -> bool:
@@ -247,7 +253,7 @@ def test_a_folder_that_cannot_be_read_hides_no_other(
     monkeypatch.setattr(os, "listdir", lambda path: refuse(path) if Path(path) == closed else listed(path))
     monkeypatch.setattr(Path, "is_file", is_file)
     dataset = registry.make("datasets", str(tmp_path / "set"))
-    assert dataset.cases() == TREES[number].names
+    assert dataset.cases() == tree.names
     assert len(dataset.load(dataset.cases()[1], NO_FILES)[1]) == 3
     with pytest.raises(IntraBenchError) as caught:
         dataset.load(dataset.cases()[0], NO_FILES)
