@@ -81,7 +81,7 @@ def export_masks(
     *,
     selection: Selection,
 ) -> None:
-    """Write the masks of a run with --save-masks as NIfTI, with a voxel for each one of the scan's own files.
+    """Write the masks of a run with --save-masks as NIfTI on the grid of each scan's own files.
 
     Of one model, prompter, seed and round, `run --model masks:folder=FOLDER/DATASET,instances=files` reads them.
     """

@@ -170,10 +170,10 @@ class Original:
 
     @cached_property
     def grid(self) -> Grid:
-        """The grid of a file with a voxel for each one of the files.
+        """The grid of the files, as one file can state it.
 
-        Uneven steps become equal ones between the same ends. ITK reads such series alike, so that in programs that use
-        it masks on this grid lie on the scan.
+        Uneven steps become equal ones between the same ends. ITK reads such a series in the same way, so that masks on
+        this grid lie on the scan in programs that use it.
         """
         affine = np.array(self.affine, dtype=np.float64)
         affine[:3, 3] += affine[:3, 2] * self.levels[0]

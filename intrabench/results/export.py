@@ -50,7 +50,7 @@ def export(
     case alone, have their key behind them. seed: only this one. round: only the state after so many corrections; of
     sessions that ended before, the last. selection: of which sessions.
 
-    A mask has a voxel for each one of the scan's own files, also if the scan is played on another grid (`on_files`).
+    A mask is on the grid of the scan's own files, also if the scan is played on another one (`on_files`).
 
     Raises:
         IntraBenchError: the run kept no masks, nothing is called so, or a file cannot be written.
