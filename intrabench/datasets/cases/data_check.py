@@ -156,10 +156,10 @@ def closing(dataset: Dataset, found: Sequence[CaseFound], every: bool = False) -
     if more := len(sizes) - len(shown):
         lines.append(f"  and {several(more, 'more label')}; --all shows them")
     labels = {*sizes, *_promised(dataset)}
-    problems = [(one.case, one.problem) for one in found if one.problem]
+    problems = [(one.case, f"CANNOT BE USED: {one.problem}") for one in found if one.problem]
     warnings = [(one.case, warning) for one in found for warning in one.warnings]
     warnings += [("", warning) for warning in warnings_of(dataset, found)]
-    lines += [f"CANNOT BE USED: {line}" for line in once(problems, labels, every)]
+    lines += once(problems, labels, every)
     return lines + [f"warning: {line}" for line in once(warnings, labels, every)]
 
 

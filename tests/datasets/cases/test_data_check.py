@@ -90,7 +90,7 @@ def test_cases_that_cannot_be_used_do_not_stop_the_others(tmp_path: Path, wordin
     assert "7 of 7 patients" in lines[0]
     assert lines[0] == wording
     assert [*listing(found)] == lines_of(next(one for one in found if one.case == "fine"))
-    assert [f"CANNOT BE USED: {case}: {problem}" for case, problem in said.items() if problem] == lines[4:-3]
+    assert [f"{case}: CANNOT BE USED: {problem}" for case, problem in said.items() if problem] == lines[4:-3]
 
 
 def test_of_many_cases_and_targets_the_first_ones_are_shown(tmp_path: Path, wording: SnapshotAssertion) -> None:

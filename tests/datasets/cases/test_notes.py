@@ -44,7 +44,7 @@ def worst(root: Path) -> list[str]:
         pair(root, name, number, drawn)
         return root / "images" / f"{name}.nii.gz", root / "labels" / f"{name}.nii.gz"
 
-    for number in range(12):
+    for number in range(14):
         pair(root, f"fine{number}", number)
     for number in range(3):
         save(case("grid", number)[1], labels(), AFFINE + (number + 1) * np.eye(4, k=3))
@@ -80,13 +80,13 @@ def test_the_worst_folder_fits_one_screen(tmp_path: Path, say: Callable[..., Sai
     assert len(lines) <= 45
     assert sum(-(-len(line.replace(str(tmp_path), "")) // 120) for line in lines) <= 55  # as a terminal breaks them
     kinds = {name.rstrip("0123456789") for name in wrong}
-    about = [line for line in lines if line.startswith("CANNOT BE USED: ")]
+    about = [line for line in lines if "CANNOT BE USED: " in line]
     assert len(kinds) == len(about) == 9
-    assert all(any(line.startswith(f"CANNOT BE USED: {kind}0, {kind}1") for line in about) for kind in kinds)
+    assert all(any(line.startswith(f"{kind}0, {kind}1") for line in about) for kind in kinds)
     assert lines[lines.index(next(line for line in lines if line.startswith("and "))) :] == wording
     found = json.loads(say("data", "check", str(tmp_path / "lab"), "--json").out)
     assert sorted(one["case"] for one in found if one["problem"]) == sorted(wrong)
-    assert len(found) == 38
+    assert len(found) == 40
     every = say("data", "check", str(tmp_path / "lab"), "--all").out.splitlines()
-    assert sum(line.startswith("CANNOT BE USED: ") for line in every) == len(wrong)
-    assert sum("voxels of 2.5 x 1 x 1 mm" in line for line in every) == 14
+    assert sum("CANNOT BE USED: " in line for line in every) == len(wrong)
+    assert sum("voxels of 2.5 x 1 x 1 mm" in line for line in every) == 16
