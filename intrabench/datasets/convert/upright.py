@@ -101,9 +101,10 @@ def on_files(mask: Mask, volume: Volume) -> tuple[Array, Grid]:
     original = volume.original
     if original is None:
         return mask.to_array(volume.shape), volume.grid
-    between, axis, taken = _between_both(original)
-    levels = _in_canonical(between, np.array(original.levels), between.shape[2])[1]
-    source = _nearest(levels)
+    between, axis, taken = _between_both(original, volume)
+    depth = between.shape[2]
+    levels = _in_canonical(between, np.array(original.levels), depth)[1]
+    source = np.where(levels < 0, -1, np.where(levels > depth - 1, depth, _nearest(levels)))
     for place, level in enumerate(levels):
         if len(those := np.flatnonzero(taken == place)):  # slices that were made of it come before the nearest one
             source[place] = those[np.abs(those - level).argmin()]
@@ -119,16 +120,16 @@ def from_files(labels: Array, volume: Volume) -> Array:
     original = volume.original
     if original is None:
         return labels
-    between, axis, taken = _between_both(original)
+    between, axis, taken = _between_both(original, volume)
     return labels_onto_grid(labels.take(taken, axis=axis), between.canonical_affine, volume.grid)
 
 
-def _between_both(original: Original) -> tuple[Grid, int, NDArray[np.intp]]:
-    """The grid of equal steps between the voxels of files and those that are played; it begins at the first slice used.
+def _between_both(original: Original, volume: Volume) -> tuple[Grid, int, NDArray[np.intp]]:
+    """The grid of equal steps between the voxels of files and those of a volume, from its first slice to its last one.
 
     Also its canonical axis of slices, and of which slice of the files each one on that is made.
     """
-    depth = int(np.floor(round(original.levels[-1], 3))) + 1
+    depth = volume.grid.shape[2]  # `upright` changes the other axes
     grid = Grid((*original.shape[:2], depth), np.array(original.affine))
     at = np.interp(np.arange(depth), original.levels, np.arange(original.shape[2]))
     axis, at = _in_canonical(grid, at, original.shape[2])

@@ -70,10 +70,10 @@ def test_slices_closer_than_the_step_have_the_nearest_mask() -> None:
 
 FILES = {
     "resample": ('gaps = "resample"', [0, 2, 4, 6, 8, 11, 13, 15, 17, 19], 0.0),
-    "longest": ('gaps = "longest"', [-9, -7, 0, 2, 4, 6, 8, 10, 15, 17], 0.0),
+    "longest": ('gaps = "longest"', [-9, -0.6, 0, 2, 4, 6, 8, 10, 10.6, 17], 0.0),
     "shear": ('shear = "resample"', [*range(0, 20, 2)], 0.25),
     "resample and shear": ('gaps = "resample"\nshear = "resample"', [0, 2, 4, 6, 8, 11, 13, 15, 17, 19], 0.15),
-    "longest and shear": ('gaps = "longest"\nshear = "resample"', [-9, -7, 0, 2, 4, 6, 8, 10, 15, 17], -0.25),
+    "longest and shear": ('gaps = "longest"\nshear = "resample"', [-9, -0.6, 0, 2, 4, 6, 8, 10, 10.6, 17], -0.25),
 }
 """The option, the places of slices in mm, and by how much each is shifted along x per mm."""
 
