@@ -181,9 +181,8 @@ class _Files(_Stored):
         if not files:
             labels = ", ".join(self._files)
             raise IntraBenchError(f"{self.model.folder} has no mask of {label} for this case, only of {labels}")
-        return sorted(
-            (_mask_in(path, self._volume, self.model.resample) for path in files), key=lambda mask: mask.voxels
-        )
+        masks = [_mask_in(path, self._volume, self.model.resample) for path in files]
+        return sorted(masks, key=lambda mask: mask.voxels)
 
 
 def _most(measure: Callable[[Mask, Prompts], float], prompts: Prompts, parts: Sequence[Mask]) -> Mask:

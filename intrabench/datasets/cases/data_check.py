@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import numpy as np
 from intrabench import progress
 from intrabench.datasets.base import Dataset, Files, load_case, patient_of
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.notes import once, remarks_of, some
+from intrabench.datasets.cases.notes import once, remarks_of
 from intrabench.datasets.cases.stored_case import image_hash
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
@@ -25,8 +26,7 @@ TINY = 5
 _DARK = 0.1
 """A target with a larger share of its voxels at the image's lowest value probably extends beyond the field of view."""
 _ROOM, _LABELS = 16, 12
-"""Lines of cases and their targets, and of labels, that are shown unless all are asked for: the rest of a screen is for
-what is wrong."""
+"""Lines of cases with their targets, and of labels, that leave room on a screen for what is wrong."""
 _USUAL_MM = (0.01, 20.0)
 """Usual spacings of medical scans; others are probably in a different unit."""
 
@@ -88,7 +88,7 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     by_image: dict[str, list[str]] = {}
     for one in usable:
         by_image.setdefault(one.image_hash, []).append(one.case)
-    warnings += [f"cases {some(same)} have the same image" for same in by_image.values() if len(same) > 1]
+    warnings += [f"cases {', '.join(same)} have the same image" for same in by_image.values() if len(same) > 1]
     for what in ("orientation", "spacing_mm"):
         kinds = sorted({getattr(one, what) for one in usable})
         if len(kinds) > 1:
@@ -109,16 +109,15 @@ def _promised(dataset: Dataset) -> Sequence[str]:
 
 def listing(found: Iterable[CaseFound], every: bool = False) -> Iterator[str]:
     """The lines of the cases that can be used, as they come; of many only the first ones, unless `every`."""
-    room, left_out = _ROOM, 0
+    room, left_out = sys.maxsize if every else _ROOM, 0
     for one in found:
         lines = [] if one.problem else lines_of(one)
-        if not every and (left_out or (len(lines) > room < _ROOM)):
+        if left_out or len(lines) > room < _ROOM:  # of the first case there is a part in any case
             left_out += bool(lines)
             continue
-        more = 0 if every else len(lines) - room
-        yield from lines[:room] if more > 0 else lines
-        if more > 0:
-            yield f"  and {several(more, 'more target')}; --all shows them"
+        yield from lines[:room]
+        if len(lines) > room:
+            yield f"  and {several(len(lines) - room, 'more target')}; --all shows them"
         room -= len(lines)
     if left_out:
         yield f"and {several(left_out, 'more case')} that can be used; --all shows them"

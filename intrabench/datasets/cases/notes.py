@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
@@ -23,11 +24,16 @@ def once(notes: Iterable[tuple[str, str]], labels: Collection[str] = (), every: 
     notes: case and sentence; the case is empty if it is about all. labels: names that sentences may differ in besides
     those of their case, of files, and what is quoted. every: tell all different sentences.
     """
-    label = _whole(sorted(labels, key=len, reverse=True))
+    label = _whole(sorted(map(cause, labels), key=len, reverse=True))
+
+    @cache
+    def kind(sentence: str) -> str:
+        return label.sub("NAME", cause(_NAMES.sub("NAME", sentence)))
+
     kinds: dict[str, dict[str, list[str]]] = {}
     for case, sentence in notes:
-        masked = _NAMES.sub("NAME", label.sub("NAME", _whole([case]).sub("NAME", sentence)))
-        kinds.setdefault(sentence if every else cause(masked), {}).setdefault(sentence, []).append(case)
+        masked = _whole([case]).sub("NAME", sentence) if case in sentence else sentence
+        kinds.setdefault(sentence if every else kind(masked), {}).setdefault(sentence, []).append(case)
     lines = []
     for sentences in kinds.values():
         about = [case for cases in sentences.values() for case in cases]
@@ -40,7 +46,7 @@ def once(notes: Iterable[tuple[str, str]], labels: Collection[str] = (), every: 
     return lines
 
 
-def some(names: Sequence[str]) -> str:
+def _some(names: Sequence[str]) -> str:
     """Names in a line, of many the first ones."""
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
@@ -53,12 +59,12 @@ _NAMES = re.compile(
 
 def _whole(names: Sequence[str]) -> re.Pattern[str]:
     """A pattern of names as whole words, in names of files, too."""
-    given = "|".join(re.escape(name) for name in names if name)
+    given = "|".join(re.escape(name) for name in dict.fromkeys(names) if name)
     return re.compile(rf"(?<![^\W_])(?:{given})(?![^\W_])" if given else r"(?!)")
 
 
 def _before(cases: Sequence[str]) -> str:
-    return f"{some(cases)}: " if any(cases) else ""
+    return f"{_some(cases)}: " if any(cases) else ""
 
 
 def remarks_of(dataset: Dataset) -> Sequence[str]:

@@ -252,10 +252,10 @@ _TYPES_OF_TARGETS: dict[str, Any] = {
 
 
 def _original(shape: Sequence[int], affine: Sequence[Sequence[float]], levels: Sequence[float]) -> Original:
-    grid = Grid((shape[0], shape[1], shape[2]), np.array(affine, dtype=np.float64))
-    if not 0 < len(levels) == shape[2] or not np.isfinite(levels).all():
+    places = np.array(levels, dtype=np.float64)
+    if [*places.shape] != [*shape[2:]] or not places.size or not np.isfinite(places).all():
         raise ValueError("the places of its slices are not as they were written")
-    return Original.of(grid, levels)
+    return Original.of(Grid((shape[0], shape[1], shape[2]), np.array(affine, dtype=np.float64)), places)
 
 
 def _target_infos(entries: Sequence[Mapping[str, Any]]) -> tuple[TargetInfo, ...]:
