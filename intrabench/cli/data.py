@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intrabench.cli.console import echo, note
+from intrabench.cli.console import echo, echo_sentences, note
 from intrabench.cli.options import completes
 from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, flag, interruptible, show, show_datasets
 from intrabench.cli.verbosity import quiet
@@ -97,6 +97,9 @@ def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  #
 def data_check(
     names: Names,
     cases: Cases = [],  # noqa: B006
+    every: Annotated[
+        bool, flag("--all", help="Show all cases, targets and sentences, also of many that are alike.")
+    ] = False,
     json: Json = False,
     write: Annotated[
         bool, flag("--write", help="First write the rule that is proposed for a folder into its dataset.toml.")
@@ -106,10 +109,12 @@ def data_check(
 ) -> None:
     """Show what data sets or folders contain, with warnings; stores nothing. Exit code 1: unusable cases."""
     from dataclasses import asdict
+    from itertools import tee
 
-    from intrabench.datasets.cases.data_check import closing, lines_of, look_at, opening
+    from intrabench.datasets.cases.data_check import closing, listing, look_at, opening
     from intrabench.datasets.cases.selection import select_cases
     from intrabench.datasets.folder.folder import write_rule
+    from intrabench.engine.progress.display import showing_steps
     from intrabench.registry import registry
 
     _use(root)
@@ -119,17 +124,17 @@ def data_check(
         if write:
             note(f"wrote {write_rule(Path(name))}", err=json)
         dataset = registry.make("datasets", name)
-        found = []
-        if not json:
-            echo(opening(dataset))
-        for one in look_at(dataset, select_cases(dataset, cases)):
-            found.append(one)
+        with showing_steps(quiet=quiet()):
+            shown, kept = tee(look_at(dataset, select_cases(dataset, cases)))
             if not json:
-                echo(*lines_of(one))
+                echo(opening(dataset))
+                for line in listing(shown, every):  # each as soon as it is known
+                    echo(line)
+            found = list(kept)
         if json:
             show([asdict(one) for one in found], json)
         else:
-            echo(*closing(dataset, found))
+            echo_sentences(*closing(dataset, found, every), hanging="    ")
         unusable += sum(bool(one.problem) for one in found)
     if unusable:
         raise typer.Exit(1)

@@ -210,4 +210,4 @@ def write_rule(path: Path) -> Path:
 
 
 def _title(segment: Segment) -> str:
-    return segment.name or f"value {segment.number}"
+    return f'"{segment.name}"' if segment.name else f"value {segment.number}"
