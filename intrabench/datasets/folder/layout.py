@@ -55,6 +55,14 @@ class Layout(ABC):
         """The patient that a case is of, if the files say it, else the case."""
         return case
 
+    def time(self, case: str) -> str:
+        """When the scan of a case was made, if the files say it, as of `Dataset.time`; else empty."""
+        return ""
+
+    def series(self, case: str) -> str:
+        """Which of several scans of a patient at one time a case is, if the files say it; else empty."""
+        return ""
+
     @abstractmethod
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files that a case is made from."""
