@@ -56,11 +56,7 @@ class Layout(ABC):
         return case
 
     def time(self, case: str) -> str:
-        """When the scan of a case was made, if the files say it, as of `Dataset.time`; else empty."""
-        return ""
-
-    def series(self, case: str) -> str:
-        """Which of several scans of a patient at one time a case is, if the files say it; else empty."""
+        """The time point of its patient that a case is, if the files say it, else an empty text."""
         return ""
 
     @abstractmethod
@@ -74,6 +70,10 @@ class Layout(ABC):
         Raises:
             IntraBenchError: files are missing, cannot be read or do not fit together.
         """
+
+    def series(self, case: str) -> str:
+        """Which of several scans of a patient at one time a case is, if the files say it, else an empty text."""
+        return ""
 
 
 _Found = TypeVar("_Found", bound=Layout)
