@@ -273,7 +273,7 @@ def time_of(dataset: Dataset, case: str) -> str:
     Raises:
         IntraBenchError: `time` failed, or returned something else (WrongType), or a date that begins with the day.
     """
-    found = _said(dataset, "time", case, "a text, such as '2021-03-04'")
+    found = _said(dataset, "time", case, "a text, such as '2021-03-04'").strip()
     if re.match(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}", found):
         raise IntraBenchError(f"{dataset.name}: the time of case {case} is {found!r}; write dates as 2021-03-04")
     return found

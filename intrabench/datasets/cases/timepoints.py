@@ -38,7 +38,7 @@ def time_points(dataset: Dataset, cases: Sequence[str] | None = None) -> dict[st
     found: dict[str, dict[tuple[str | Decimal, ...], list[tuple[str, str]]]] = {}
     for case in cases_of(dataset) if cases is None else cases:
         at = found.setdefault(patient_of(dataset, case), {})
-        if time := time_of(dataset, case).strip():
+        if time := time_of(dataset, case):
             at.setdefault(_order(time), []).append((time, case))
     return {
         patient: [TimePoint(each[0][0], tuple(case for _, case in each)) for _, each in sorted(at.items())]

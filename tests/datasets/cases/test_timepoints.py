@@ -140,7 +140,7 @@ def test_changes_of_a_data_set_keep_times_and_series(data: Path) -> None:
     assert not np.array_equal(prior.volume.array, store.open_case(plain, "P 1 T1 14").volume.array)
 
 
-@pytest.mark.parametrize("time", ["04.03.2021", "4/3/21", 20210304, None])
+@pytest.mark.parametrize("time", ["04.03.2021", " 4/3/21", 20210304, None])
 def test_times_that_nobody_can_sort_are_refused(time: Any, wording: SnapshotAssertion) -> None:
     class Odd(Visits):
         def time(self, case: str) -> Any:
