@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from intrabench.datasets.base import Dataset, Files, load_case, patient_of
+from intrabench.datasets.base import Dataset, Files, load_case, patient_of, time_of
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.notes import once, remarks_of
 from intrabench.datasets.cases.stored_case import image_hash
+from intrabench.datasets.cases.timepoints import follow_ups, time_check
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
-from intrabench.errors import foreign, in_words, several
+from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.files.temporary import temporary_folder
 from intrabench.mask import Array, box_slices
 from intrabench.target import Target
@@ -44,7 +46,8 @@ class TargetFound:
 class CaseFound:
     """A case: `shape` and `spacing_mm` along ``(z, y, x)``, and the `orientation` of the file's axes, such as LPS.
 
-    warnings: sentences about what looks wrong. problem: why the case cannot be used; the other fields are then empty.
+    warnings: sentences about what looks wrong. problem: why the case cannot be used; what its files hold is then empty.
+    time, prior: when its scan was made, and the case that it is a follow-up of; empty: unknown, none.
     """
 
     case: str
@@ -55,17 +58,23 @@ class CaseFound:
     targets: tuple[TargetFound, ...] = ()
     warnings: tuple[str, ...] = ()
     problem: str = ""
+    time: str = ""
+    prior: str = ""
 
 
-def look_at(dataset: Dataset, cases: Iterable[str]) -> Iterator[CaseFound]:
+def look_at(dataset: Dataset, cases: Sequence[str]) -> Iterator[CaseFound]:
     """Load cases one after the other, one in memory at a time; a case that cannot be loaded has a `problem`."""
+    times, priors = {}, {}
+    with suppress(IntraBenchError):  # the closing lines say it
+        times = {case: time_of(dataset, case) for case in cases}
+        priors = {one.case: one.prior for one in follow_ups(dataset, cases)}
     for case in cases:
         try:
             with foreign():
                 found = _found(dataset, case)
         except Exception as error:  # a damaged file must not stop the other cases
             found = CaseFound(case, problem=in_words(error))
-        yield found
+        yield replace(found, time=times.get(case, ""), prior=priors.get(case, ""))
 
 
 def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
@@ -78,7 +87,7 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     if isinstance(dataset, Folder):
         never = "never counts; it fits no case, or an earlier line fits the same ones"
         unmatched = dataset.rules.unmatched(dataset.cases())
-        warnings += [f'"{key}" under [patients] in {FILE} {never}' for key in unmatched]
+        warnings += [f'"{key}" under [{section}] in {FILE} {never}' for section, key in unmatched]
         keys = labels | {target.id for one in usable for target in one.targets}
         unknown = [key for key in dataset.rules.names if key not in keys]
         warnings += [f'"{key}" under [names] in {FILE} is no label and no target of any case' for key in unknown]
@@ -126,9 +135,14 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     lines = [
         f"cases: {len(found)} of {several(patients, 'patient')}{unusable}; targets: {sum(map(len, sizes.values()))}"
     ]
+    try:
+        times, doubts = time_check(dataset, [one.case for one in found])
+    except IntraBenchError as error:
+        times, doubts = "", [in_words(error)]
+    lines += [times] if times else []
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
     lines += [f"warning: {line}" for line in once((one.case, warning) for one in found for warning in one.warnings)]
-    return lines + [f"warning: {warning}" for warning in warnings_of(dataset, found)]
+    return lines + [f"warning: {warning}" for warning in (*doubts, *warnings_of(dataset, found))]
 
 
 def _found(dataset: Dataset, case: str) -> CaseFound:
