@@ -136,6 +136,35 @@ def in_words(error: Exception) -> str:
     return (f"{type(error).__name__}: {text}" if text else type(error).__name__) + _place(error)
 
 
+def cause(error: str) -> str:
+    """What a sentence has in common with all those about the same cause, which differ in numbers, paths and addresses.
+
+    That is the sentence with N for numbers, PATH for paths, and ADDRESS for addresses of networks and of memory. What
+    ``--trust`` would allow stays as it is: who allows it must see all of it, not one example.
+    """
+    if "--trust" in error:
+        return error
+    place = _LINE.search(error)
+    text = error[: place.start() if place else MOST]  # anybody may have written it
+    for pattern, word in _MASKS:
+        text = pattern.sub(word, text)
+    return text + (place[0] if place else "")
+
+
+_LINE = re.compile(r", in line \d+ of \S+$")
+"""Where in the user's code it happened, as `in_words` ends its sentences: two lines are two causes."""
+_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\b[a-z][a-z0-9+.-]{0,20}+://[^\s'\"()<>,;]*[^\s'\"()<>,;:.]"), "ADDRESS"),
+    (re.compile(r"(['\"])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^'\"]*\1"), "PATH"),  # quoted, perhaps with spaces
+    (re.compile(r"(?<![\w/.])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^\s'\"()<>,;]*[^\s'\"()<>,;:.]"), "PATH"),
+    (re.compile(r"(?<![\w/.+-])[\w.+-]++(?:/[\w.+-]++)*/[\w.+-]*\.\w++(?![\w/])"), "PATH"),  # relative, with a suffix
+    (re.compile(r"(?<![\w/.+-])[\w.+-]++(?:/\.*+[\w+-]++(?:\.++[\w+-]++)*+){2,}+"), "PATH"),
+    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "ADDRESS"),  # of memory
+    (re.compile(r"\b(?=[0-9a-f-]{0,35}[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b"), "N"),  # keys and hashes
+    (re.compile(r"(?:(?<!\w)[-+])?\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?"), "N"),
+)
+
+
 def passes(error: BaseException) -> bool:
     """Whether the same command may succeed later: a lack of memory, time, disk or network, but no bug or bad file."""
     lack = isinstance(error, MemoryError | TimeoutError | ConnectionError) or type(error).__name__ == "OutOfMemoryError"

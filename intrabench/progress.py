@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Literal
 
-Phase = Literal["", "preparing", "loading", "opening", "encoding", "playing"]
+Phase = Literal["", "preparing", "loading", "opening", "encoding", "playing", "reading", "writing"]
 """The kind of a step; the empty one says that none goes on."""
 Listener = Callable[[Phase, str, str], None]
 """Gets the phase, what is done, and for what: when a step begins, and what goes on again when it ends."""

@@ -21,7 +21,7 @@ from intrabench.errors import IntraBenchError, reading
 from intrabench.files.atomic import atomically
 from intrabench.files.geometry import fitting, geometry_notes
 from intrabench.files.grid import Grid as Grid
-from intrabench.files.grid import on_same_grid
+from intrabench.files.grid import Original, on_same_grid
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.files.label_values import whole_numbers
 from intrabench.mask import Array, frozen
@@ -33,7 +33,8 @@ T = TypeVar("T")
 class Volume:
     """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
 
-    `grid` is the grid of the original file, to which results can be converted back. `modality` comes from the data
+    `grid` is that of the array. It is the grid of the file, or else `original` says where the voxels of the files lie,
+    to which masks can be brought back (`datasets.convert.original`). `modality` comes from the data
     set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. `notes` say what is unusual
     about the case, one sentence each; runs and ``data check`` tell them. `case` is its name in a data set, empty if it
     is of none. All models and prompters share a volume, so its array cannot be written into.
@@ -44,6 +45,7 @@ class Volume:
     modality: str = ""
     notes: tuple[str, ...] = ()
     case: str = ""
+    original: Original | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "array", frozen(self.array))
@@ -190,7 +192,7 @@ def read_labels_on(
 
 
 def write_nifti(path: Path, array: Array, grid: Grid) -> None:
-    """Write a canonical array ``(z, y, x)`` as NIfTI on its original grid, completely or not at all."""
+    """Write a canonical array ``(z, y, x)`` as NIfTI on a grid of files, completely or not at all."""
     from nibabel.nifti1 import Nifti1Image
 
     stored = array.astype(np.uint8) if array.dtype == bool else array

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from intrabench.cli.console import echo, note
+from intrabench.cli.console import echo, echo_sentences, note
 from intrabench.cli.options import completes
-from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, interruptible, show, show_datasets
+from intrabench.cli.shared import Cases, Json, Plugins, add_plugins, flag, interruptible, show, show_datasets
 from intrabench.cli.verbosity import quiet
 from intrabench.errors import several
 
@@ -94,12 +94,23 @@ def data_urls(names: Names, cases: Cases = [], plugin: Plugins = []) -> None:  #
 
 
 @data_app.command("check")
-def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root = None, plugin: Plugins = []) -> None:  # noqa: B006
+def data_check(
+    names: Names,
+    cases: Cases = [],  # noqa: B006
+    every: Annotated[
+        bool, flag("--all", help="Show all cases, targets and sentences, also of many that are alike.")
+    ] = False,
+    json: Json = False,
+    root: Root = None,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
     """Show what data sets or folders contain, with warnings; stores nothing. Exit code 1: unusable cases."""
     from dataclasses import asdict
+    from itertools import tee
 
-    from intrabench.datasets.cases.data_check import closing, lines_of, look_at, opening
+    from intrabench.datasets.cases.data_check import closing, listing, look_at, opening
     from intrabench.datasets.cases.selection import select_cases
+    from intrabench.engine.progress.display import showing_steps
     from intrabench.registry import registry
 
     _use(root)
@@ -107,17 +118,17 @@ def data_check(names: Names, cases: Cases = [], json: Json = False, root: Root =
     unusable = 0
     for name in names:
         dataset = registry.make("datasets", name)
-        found = []
-        if not json:
-            echo(opening(dataset))
-        for one in look_at(dataset, select_cases(dataset, cases)):
-            found.append(one)
+        with showing_steps(quiet=quiet()):
+            shown, kept = tee(look_at(dataset, select_cases(dataset, cases)))
             if not json:
-                echo(*lines_of(one))
+                echo(opening(dataset))
+                for line in listing(shown, every):  # each as soon as it is known
+                    echo(line)
+            found = list(kept)
         if json:
             show([asdict(one) for one in found], json)
         else:
-            echo(*closing(dataset, found))
+            echo_sentences(*closing(dataset, found, every), hanging="    ")
         unusable += sum(bool(one.problem) for one in found)
     if unusable:
         raise typer.Exit(1)

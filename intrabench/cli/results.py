@@ -11,6 +11,7 @@ import typer
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import of_results
 from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
+from intrabench.cli.verbosity import quiet
 from intrabench.errors import several
 
 if TYPE_CHECKING:
@@ -80,20 +81,22 @@ def export_masks(
     *,
     selection: Selection,
 ) -> None:
-    """Write the masks of a run with --save-masks as NIfTI on the original grid of each scan.
+    """Write the masks of a run with --save-masks as NIfTI on the grid of each scan's own files.
 
     Of one model, prompter, seed and round, `run --model masks:folder=FOLDER/DATASET,instances=files` reads them.
     """
     add_plugins(plugin)
+    from intrabench.engine.progress.display import showing_steps
     from intrabench.results.export import export as write
     from intrabench.workspace import results_folder
 
-    written, left_out, unread = write(results_folder(out), folder, seed=seed, round=round, selection=selection)
-    note(f"wrote {several(written, 'mask')} to {folder}")
+    with showing_steps(quiet=quiet()):
+        exported = write(results_folder(out), folder, seed=seed, round=round, selection=selection)
+    note(f"wrote {several(exported.written, 'mask')} to {folder}", *(f"note: {line}" for line in exported.notes))
     tell_selection(selection)
-    for notice in left_out:
+    for notice in exported.left_out:
         echo(notice, err=True)
-    tell_lacking(results_folder(out), unread=unread)
+    tell_lacking(results_folder(out), unread=exported.unread)
 
 
 def merge(

@@ -149,6 +149,44 @@ class Grid:
         return frozen(np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64))
 
 
+@dataclass(frozen=True)
+class Original:
+    """Where the voxels of the files of a scan lie, if it is played on another grid, or a part of it.
+
+    Voxel ``(i, j, k)`` of the files lies at ``affine @ (i, j, levels[k], 1)`` in RAS mm. `levels` ascend. They are
+    0, 1, 2, ... unless slices lie at uneven distances, which no affine can say.
+    """
+
+    shape: tuple[int, int, int]
+    affine: tuple[tuple[float, ...], ...]
+    levels: tuple[float, ...]
+
+    @classmethod
+    def of(cls, grid: Grid, levels: Iterable[float] | None = None) -> Original:
+        """That of files on a grid; levels: of slices that are not where the grid has them, also of more or fewer."""
+        places = tuple(map(float, range(grid.shape[2]) if levels is None else levels))
+        return cls((*grid.shape[:2], len(places)), tuple(map(tuple, grid.affine.tolist())), places)
+
+    @property
+    def uneven(self) -> bool:
+        """Whether slices lie at uneven distances."""
+        equal = np.linspace(self.levels[0], self.levels[-1], len(self.levels))
+        return bool(np.abs(equal - self.levels).max() > SAME)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The grid of the files, as one file can state it.
+
+        Uneven steps become equal ones between the same ends. ITK reads such a series in the same way, so that masks on
+        this grid lie on the scan in programs that use it.
+        """
+        affine = np.array(self.affine, dtype=np.float64)
+        affine[:3, 3] += affine[:3, 2] * self.levels[0]
+        if len(self.levels) > 1:
+            affine[:3, 2] *= (self.levels[-1] - self.levels[0]) / (len(self.levels) - 1)
+        return Grid(self.shape, affine)
+
+
 def on_same_grid(
     name: str,
     grid: Grid,

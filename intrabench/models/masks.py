@@ -16,10 +16,13 @@ from urllib.parse import unquote
 import numpy as np
 
 from intrabench.datasets.convert.instances import Instances
+from intrabench.datasets.convert.resample import labels_onto_grid
+from intrabench.datasets.convert.upright import from_files
 from intrabench.datasets.folder.nnunet import FILE, regions_of
 from intrabench.errors import IntraBenchError, in_words
 from intrabench.files.documents import read_json
 from intrabench.files.grid import Grid, OtherGrid
+from intrabench.files.headers import Arrays, image_shape
 from intrabench.files.label_values import check_hard, from_zero
 from intrabench.files.names import file_name
 from intrabench.mask import Box, Mask, masks_of
@@ -27,7 +30,7 @@ from intrabench.models.base import Answer, Model, Predictor, Request, Sequential
 from intrabench.models.outside.output_files import IMAGES, check_on, image_on, segs_of
 from intrabench.prompts import PromptKind, Prompts
 from intrabench.specs.specs import Reach, switch
-from intrabench.volume import Volume
+from intrabench.volume import Volume, read_grid
 
 Values = Mapping[str, tuple[int, ...]]
 ENDS = 1 << 16
@@ -38,6 +41,8 @@ ENDS = 1 << 16
 class Masks(Model):
     """Stored predictions: `FOLDER/CASE.nii.gz` on the scan's own grid (or .nii, .mha, .nrrd, .npz with `segs`).
 
+    Of a scan that is resampled this is the grid of its files, or the one that it is resampled to.
+
     The answer to the first turn is the stored mask of the target's label, and stays so: prompts change nothing, they
     only say which of several instances is meant. `masks:folder=FOLDER+random_walker` has another model correct it.
 
@@ -45,7 +50,7 @@ class Masks(Model):
     in the folder says, which nnU-Net leaves there, and `label_N` is N. instances: one: all voxels of the label.
     components: the connected part of them, values: the value in the file, of which most voxels lie under the prompts.
     files: `FOLDER/CASE/TARGET.nii.gz`, a mask for each target, as `intrabench export masks` writes them; of several of
-    a label, that which fits the prompts best.
+    a label, that which fits the prompts best. resample: true: masks on another grid are resampled by nearest neighbour.
     """
 
     name = "masks"
@@ -57,6 +62,7 @@ class Masks(Model):
     folder: Annotated[str, Reach("read")] = ""
     labels: Annotated[str, Reach()] = switch("")
     instances: Literal["one", "components", "values", "files"] = switch("one")
+    resample: bool = switch(False)
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]
@@ -111,18 +117,34 @@ class Masks(Model):
         if self.instances == "files":
             yield _Files(self, _files_of(folder, volume), volume)
         else:
-            yield _Stored(self, _read(folder, volume))
+            yield _Stored(self, _file_of(folder, volume), volume)
+
+    def notes(self, volume: Volume) -> tuple[str, ...]:
+        """Whether masks of a case are off its grid or are resampled, by the headers of their files."""
+        folder = Path(self.folder)
+        files = _files_of(folder, volume).values() if self.instances == "files" else [_file_of(folder, volume)]
+        found: dict[str, None] = {}
+        for path in files:
+            try:
+                found |= dict.fromkeys(_placed(path, volume, self.resample)[1])
+            except OtherGrid:
+                raise
+            except Exception:  # what is damaged is told by the sessions that need it
+                continue
+        return tuple(found)
 
 
 class _Stored(SequentialPredictor):
     """The stored label map of a case ``(z, y, x)``."""
 
-    def __init__(self, model: Masks, labels: Any) -> None:
-        self.model, self.map = model, labels
+    def __init__(self, model: Masks, path: Path | None, volume: Volume) -> None:
+        # before the first session, as nothing of the case counts if a file lies elsewhere
+        self.model, self.notes = model, model.notes(volume)
+        self.map: Any = None if path is None else _map_in(path, volume, model.resample)
         self._parts: dict[str, list[Mask]] = {}
 
     def answer(self, request: Request) -> Answer:
-        return Answer(request.mask if len(request.turns) > 1 else self._first(request))
+        return Answer(request.mask if len(request.turns) > 1 else self._first(request), notes=self.notes)
 
     def _first(self, request: Request) -> Mask:
         if self.model.instances == "one":
@@ -146,15 +168,8 @@ class _Files(_Stored):
     """The stored masks of a case, a file for each target."""
 
     def __init__(self, model: Masks, files: Mapping[str, Path], volume: Volume) -> None:
-        super().__init__(model, None)
-        self._files, self._grid = files, volume.grid
-        for path in files.values():  # before the first session, as nothing of the case counts if one lies elsewhere
-            try:
-                check_on(path, volume.grid)
-            except OtherGrid:
-                raise
-            except Exception:  # damaged files are told by the sessions that need them
-                continue
+        super().__init__(model, None, volume)
+        self._files, self._volume = files, volume
 
     def _first(self, request: Request) -> Mask:
         parts = self.parts(request.label)
@@ -166,7 +181,8 @@ class _Files(_Stored):
         if not files:
             labels = ", ".join(self._files)
             raise IntraBenchError(f"{self.model.folder} has no mask of {label} for this case, only of {labels}")
-        return sorted((_mask_in(path, self._grid) for path in files), key=lambda mask: mask.voxels)
+        masks = [_mask_in(path, self._volume, self.model.resample) for path in files]
+        return sorted(masks, key=lambda mask: mask.voxels)
 
 
 def _most(measure: Callable[[Mask, Prompts], float], prompts: Prompts, parts: Sequence[Mask]) -> Mask:
@@ -211,11 +227,11 @@ def _box(block: Any) -> Box:
     return z0, y0, x0, z1, y1, x1
 
 
-def _read(folder: Path, volume: Volume) -> Any:
-    """The label map of a case, canonical.
+def _file_of(folder: Path, volume: Volume) -> Path:
+    """The file of a case.
 
     Raises:
-        IntraBenchError: there is no file for it, or it does not fit the scan.
+        IntraBenchError: there is none, or there are several.
     """
     names = _names(volume)
     paths = [folder / f"{name}{ending}" for name in names for ending in (*IMAGES, ".npz")]
@@ -230,7 +246,7 @@ def _read(folder: Path, volume: Volume) -> Any:
                 "instances=files"
             )
         raise IntraBenchError(f"{folder} has no prediction for the case {volume.case}; expected {paths[1].name} there")
-    return _map_in(found[0], volume.grid)
+    return found[0]
 
 
 def _files_of(folder: Path, volume: Volume) -> dict[str, Path]:
@@ -269,28 +285,59 @@ def _names(volume: Volume) -> list[str]:
     return [file_name(volume.case), *([volume.case] if Path(volume.case).name == volume.case else [])]
 
 
-def _map_in(path: Path, grid: Grid) -> Any:
-    """The label map of a file, canonical.
+def _grids(volume: Volume) -> list[Grid]:
+    """The grids on which the masks of a scan may lie: that of its files, and that on which it is played."""
+    return [*([volume.original.grid] if volume.original else []), volume.grid]
+
+
+def _placed(path: Path, volume: Volume, resample: bool) -> tuple[Grid, tuple[str, ...]]:
+    """The grid on which a file lies, one of these unless it is to be resampled, and what rows note of it.
 
     Raises:
-        OtherGrid: it does not lie on the grid of the scan.
+        OtherGrid: it lies on another one, and `resample` is false.
+        IntraBenchError: its header cannot be read.
+    """
+    grids = _grids(volume)
+    if path.suffix == ".npz":  # which states no more than a shape
+        with Arrays(path) as arrays:
+            shape = arrays.announced("segs")[0] if "segs" in arrays else None
+        return next((grid for grid in grids if grid.canonical_shape == shape), volume.grid), ()
+    own = read_grid(path) if image_shape(path) else volume.grid
+    grid = next((grid for grid in grids if grid.same_as(own)), None)
+    if grid is None and resample:
+        return own, ("mask resampled",)
+    grid = grid or grids[0]
+    return grid, ("mask off the grid",) if check_on(path, grid) else ()
+
+
+def _map_in(path: Path, volume: Volume, resample: bool) -> Any:
+    """The label map of a file, canonical, on the grid on which the scan is played.
+
+    Raises:
+        OtherGrid: it does not lie on the grid of the scan, and `resample` is false.
         IntraBenchError: it cannot be read.
     """
     try:
+        grid, _ = _placed(path, volume, resample)
         if path.suffix == ".npz":
-            return segs_of(path, str(path), grid.canonical_shape)
-        labels = from_zero(image_on(path, grid), str(path))
-        check_hard(labels, str(path), "cut it at a threshold and write whole labels")
-        return labels
+            labels = segs_of(path, str(path), grid.canonical_shape)
+        else:
+            labels = from_zero(image_on(path, grid), str(path))
+            check_hard(labels, str(path), "cut it at a threshold and write whole labels")
+        if grid is volume.grid:
+            return labels
+        if volume.original is not None and grid is volume.original.grid:
+            return from_files(labels, volume)
+        return labels_onto_grid(labels, grid.canonical_affine, volume.grid)
     except IntraBenchError:
         raise
     except Exception as error:  # readers raise different exceptions for damaged files
         raise IntraBenchError(f"{path} cannot be read ({in_words(error)[:300]}); predict it again") from error
 
 
-def _mask_in(path: Path, grid: Grid) -> Mask:
+def _mask_in(path: Path, volume: Volume, resample: bool) -> Mask:
     """The mask of a file, which has one value beside 0; raises as `_map_in`."""
-    labels = _map_in(path, grid)
+    labels = _map_in(path, volume, resample)
     inside = labels[labels > 0]
     if inside.size and inside.min() != inside.max():
         raise IntraBenchError(

@@ -1,45 +1,13 @@
-"""The causes of failures: sentences that differ only in numbers, paths and addresses are about the same cause.
-
-Every output that lists or counts what went wrong groups it here.
-"""
+"""Failures by their causes. Every output that lists or counts what went wrong groups it here, by `errors.cause`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
-from intrabench.errors import MOST
-
-_PLACE = re.compile(r", in line \d+ of \S+$")
-"""Where in the user's code it happened, as `errors.in_words` ends its sentences: two lines are two causes."""
-
-_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b[a-z][a-z0-9+.-]{0,20}+://[^\s'\"()<>,;]*[^\s'\"()<>,;:.]"), "ADDRESS"),
-    (re.compile(r"(['\"])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^'\"]*\1"), "PATH"),  # quoted, perhaps with spaces
-    (re.compile(r"(?<![\w/.])(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^\s'\"()<>,;]*[^\s'\"()<>,;:.]"), "PATH"),
-    (re.compile(r"(?<![\w/.+-])[\w.+-]++(?:/[\w.+-]++)*/[\w.+-]*\.\w++(?![\w/])"), "PATH"),  # relative, with a suffix
-    (re.compile(r"(?<![\w/.+-])[\w.+-]++(?:/\.*+[\w+-]++(?:\.++[\w+-]++)*+){2,}+"), "PATH"),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "ADDRESS"),  # of memory
-    (re.compile(r"\b(?=[0-9a-f-]{0,35}[0-9])[0-9a-f]{8,}(?:-[0-9a-f]{4,})*\b"), "N"),  # keys and hashes
-    (re.compile(r"(?:(?<!\w)[-+])?\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?"), "N"),
-)
-
-
-def cause(error: str) -> str:
-    """The sentence with N for numbers, PATH for paths, and ADDRESS for addresses of networks and of memory.
-
-    What ``--trust`` would allow stays as it is: who allows it must see all of it, not one example.
-    """
-    if "--trust" in error:
-        return error
-    place = _PLACE.search(error)
-    text = error[: place.start() if place else MOST]  # anybody may have written it
-    for pattern, word in _MASKS:
-        text = pattern.sub(word, text)
-    return text + (place[0] if place else "")
+from intrabench.errors import cause
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,16 @@
-"""Stored masks as NIfTI on the original grid of their scans."""
+"""Stored masks as NIfTI on the grid of the files of their scans."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
+from intrabench import progress
 from intrabench.datasets.cases import store
+from intrabench.datasets.cases.notes import once
+from intrabench.datasets.convert.upright import on_files
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.names import file_name
@@ -19,6 +23,19 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.volume import Volume, write_nifti
 
 
+class Exported(NamedTuple):
+    """What became of an export: how many masks were written, and sentences.
+
+    left_out: one for each kind of sessions that are left out. unread: one for each file of masks, case or data set that
+    cannot be read. notes: one for each kind of scans of which the files say less than the scan does.
+    """
+
+    written: int
+    left_out: list[str]
+    unread: list[str]
+    notes: list[str]
+
+
 def export(
     results: Path,
     folder: Path,
@@ -26,16 +43,14 @@ def export(
     seed: int | None = None,
     round: int | None = None,
     selection: Selection = EVERYTHING,
-) -> tuple[int, list[str], list[str]]:
+) -> Exported:
     """Write ``DATASET/CASE/TARGET__MODEL__PROMPTER__seedS_roundR.nii.gz`` for all kept answers that count in tables.
 
     Names are those of `file_name`. Sessions that differ in something else, such as the protocol, or in upper and lower
     case alone, have their key behind them. seed: only this one. round: only the state after so many corrections; of
     sessions that ended before, the last. selection: of which sessions.
 
-    Returns:
-        How many were written, a sentence for each kind of sessions that are left out, and one for each file of masks,
-        case or data set that cannot be read.
+    A mask is on the grid of the scan's own files, also if the scan is played on another one (`on_files`).
 
     Raises:
         IntraBenchError: the run kept no masks, nothing is called so, or a file cannot be written.
@@ -44,8 +59,9 @@ def export(
     unread: dict[str, None] = {}
     owners: dict[str, str] = {}
     last: tuple[tuple[str, str], Volume | None] | None = None
+    notes: dict[tuple[str, str], None] = {}
     rows, left_out = _chosen(results, seed, round, selection)
-    for row in rows.iter_rows(named=True):
+    for number, row in enumerate(rows.iter_rows(named=True), start=1):
         place = row["dataset"], row["case"]
         try:
             masks = read_masks(results, row["session"])
@@ -65,12 +81,24 @@ def export(
         if owners.setdefault(key, row["session"]) != row["session"]:
             who.append(row["session"])
         path = folder / within / f"{file_name(*who)}.nii.gz"
-        with writing(path):
-            write_nifti(path, masks[row["round"]].to_array(last[1].shape), last[1].grid)
+        with writing(path), progress.step("writing", f"writing mask {number} of {rows.height}", row["case"]):
+            write_nifti(path, *on_files(masks[row["round"]], last[1]))
+        notes |= {(row["case"], note): None for note in _notes(last[1])}
         written += 1
     if not written and not unread:
         raise IntraBenchError(f"{results} has no masks; repeat the run with --save-masks")
-    return written, left_out, list(unread)
+    return Exported(written, left_out, list(unread), once(notes))
+
+
+def _notes(volume: Volume) -> list[str]:
+    """What files on the grid of a scan cannot say."""
+    if volume.original is None or not volume.original.uneven:
+        return []
+    step = volume.original.grid.steps[2]
+    return [
+        "slices lie at uneven distances, which NIfTI cannot state; masks have one slice for each of them, at equal "
+        f"steps of {step:.4g} mm"
+    ]
 
 
 def _chosen(results: Path, seed: int | None, round: int | None, selection: Selection) -> tuple[pl.DataFrame, list[str]]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.results.causes import cause, with_causes
+from intrabench.errors import cause
+from intrabench.results.causes import with_causes
 from intrabench.results.current import current
 from intrabench.results.runs import read_records
 from intrabench.results.selection import EVERYTHING, Selection

@@ -20,6 +20,9 @@ SPEC = "phantom:shape=16x32x32,instances=1"
 WORDS = ("run", "-m", "box_fill", "-p", "box_slice", "-d", SPEC)
 
 
+EYE = [[float(row == column) for column in range(4)] for row in range(4)]
+
+
 def changed(**entries: object) -> Callable[[str], str]:
     return lambda text: json.dumps({**json.loads(text), **entries})
 
@@ -46,6 +49,13 @@ HARMS: dict[str, Callable[[str], str]] = {
     "hash is a number": changed(image_hash=7),
     "case is a list": changed(case=["case-1"]),
     "an unknown entry": changed(colour="red"),
+    "original has no slices": changed(original={"shape": [4, 4, 0], "affine": EYE, "levels": []}),
+    "original has two axes": changed(original={"shape": [4, 4], "affine": EYE, "levels": [0, 1]}),
+    "original is not whole": changed(original={"shape": [4, 4, 2], "affine": EYE, "levels": [0]}),
+    "original is infinite": changed(original={"shape": [4, 4, 2], "affine": EYE, "levels": [0, 1e999]}),
+    "original lacks its affine": changed(original={"shape": [4, 4, 2], "levels": [0, 1]}),
+    "original is flat": changed(original={"shape": [4, 4, 2], "affine": [[1]], "levels": [0, 1]}),
+    "original is missing": lambda text: text.replace('"original"', '"other"'),
 }
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console as RichConsole
 
-from intrabench.engine.progress.display import Console, File, cut, drawn, fitting
+from intrabench import progress
+from intrabench.engine.progress.display import Console, File, cut, drawn, fitting, showing_steps
 from intrabench.engine.progress.tally import Pace, Tally
+from tests.conftest import Said
 
 
 class Drawing:
@@ -191,6 +195,45 @@ def test_a_terminal_that_draws_nothing_gets_lines(monkeypatch: pytest.MonkeyPatc
         console.begin(1, 0)
         console.advance(1, 1)
     assert err.getvalue() == "1 session\n1 of 1 session, 1 failed, in 0 s\n"
+
+
+def test_steps_without_a_run_are_a_line_on_a_terminal_that_goes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with showing_steps(), progress.step("writing", "writing mask 3 of 40", "sub-1"):
+        print("wrote it")
+    assert capsys.readouterr() == ("wrote it\n", "")
+    err = terminal(monkeypatch)
+    with showing_steps(quiet=True), progress.step("writing", "writing mask 3 of 40"):
+        pass
+    assert err.getvalue() == ""
+    with showing_steps(), progress.step("writing", "writing mask 3 of 40", "sub-" + "1" * 90):
+        deadline = time.monotonic() + 30
+        while "mask" not in err.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert f"writing mask 3 of 40: sub-{'1' * 51}..." in err.getvalue()
+    assert err.getvalue().endswith("\x1b[1A\x1b[2K")  # the line is erased
+
+
+@pytest.mark.usefixtures("data")
+def test_commands_that_take_long_say_their_steps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, say: Callable[..., Said]
+) -> None:
+    said: list[tuple[str, str]] = []
+
+    @contextmanager
+    def noted(quiet: bool = False) -> Iterator[None]:
+        with progress.listen(lambda phase, what, about: said.append((what, about))):
+            yield
+
+    monkeypatch.setattr("intrabench.engine.progress.display.showing_steps", noted)
+    phantom = "phantom:shape=16x32x32,instances=2"
+    run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", phantom, "--workers", "0")
+    assert say(*run, "--save-masks", "--out", str(tmp_path / "out")).code == 0
+    assert say("export", "masks", str(tmp_path / "nii"), "--out", str(tmp_path / "out")).code == 0
+    assert ("writing mask 2 of 2", "case-1") in said
+    assert say("data", "check", phantom).code == 0
+    assert ("reading case 1 of 1", "case-1") in said
 
 
 def test_a_finished_run_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

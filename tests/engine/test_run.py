@@ -242,7 +242,7 @@ def test_masks_are_made_up_for_when_they_were_not_kept() -> None:
     first = run(targets=["blob.1"])
     again = run(targets=["blob.1"], save_masks=True)
     assert lasting(again).equals(lasting(first))
-    assert export(Path("intrabench-results"), Path("nii")) == (len(first), [], []) == (2, [], [])
+    assert export(Path("intrabench-results"), Path("nii")) == (len(first), [], [], []) == (2, [], [], [])
 
 
 def test_a_data_set_that_cannot_name_its_cases_is_one_sentence(wording: SnapshotAssertion) -> None:

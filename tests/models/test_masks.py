@@ -15,9 +15,12 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
+from intrabench.files.grid import OtherGrid
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure, Request, open_image
+from intrabench.models.box_fill import BoxFill
 from intrabench.models.masks import Masks
+from intrabench.models.parts.two_stage_model import TwoStageModel
 from intrabench.prompts import Lasso, Prompts, Scribble, box3d, boxes, points
 from intrabench.registry import registry
 from intrabench.turns import Turn
@@ -49,6 +52,11 @@ def store(folder: Path, array: np.ndarray, name: str = "anna.nii.gz", grid: Grid
     grid = grid or scan().grid
     nib.save(nib.Nifti1Image(grid.from_canonical(array), grid.affine), folder / name)  # type: ignore[attr-defined]
     return folder
+
+
+def asked(model: Masks, volume: Volume) -> list[Answer | Failure]:
+    with open_image(model, volume) as image:
+        return image.segment([Request("s", (Turn(Prompts()),), label="label_2")])
 
 
 def answer(model: Masks, prompts: Prompts, label: str = "liver", **more: Any) -> np.ndarray:
@@ -174,10 +182,39 @@ def test_a_file_of_a_target_has_one_mask(tmp_path: Path, wording: SnapshotAssert
     np.testing.assert_array_equal(answer(Masks(str(tmp_path), instances="files"), Prompts(), "lesion"), labels() == 1)
 
 
-def test_a_grid_that_is_a_little_off_fits(tmp_path: Path) -> None:
-    grid = Grid(scan().grid.shape, AFFINE + 0.05 * np.eye(4, k=3))
-    store(tmp_path / "p", labels(), grid=grid)
-    np.testing.assert_array_equal(answer(Masks(str(tmp_path / "p")), Prompts(), "label_2"), labels() == 2)
+def test_a_grid_that_is_a_little_off_fits_and_is_noted(tmp_path: Path) -> None:
+    for off, told in ((0.005, ()), (0.05, ("mask off the grid",))):
+        grid = Grid(scan().grid.shape, AFFINE + off * np.eye(4, k=3))
+        model = Masks(str(store(tmp_path / f"{off}", labels(), grid=grid)))
+        np.testing.assert_array_equal(answer(model, Prompts(), "label_2"), labels() == 2)
+        assert model.notes(scan()) == told
+        (found,) = asked(model, scan())
+        assert isinstance(found, Answer)
+        assert found.notes == told
+
+
+def test_masks_on_another_grid_are_resampled_if_that_is_allowed(tmp_path: Path) -> None:
+    """Of a crop with half of the step in x, in another order of axes; a file for each target, too."""
+    fine, wanted = np.repeat(labels(), 2, axis=2)[:, 1:], labels().copy()
+    wanted[:, 0] = 0
+    affine = scan().affine.copy()
+    affine[:3, 3] += affine[:3, 1] - affine[:3, 2] / 4
+    affine[:3, 2] /= 2
+    folder = tmp_path / "p"
+    folder.mkdir()
+    nib.save(nib.Nifti1Image(fine, affine), folder / "anna.nii.gz")  # type: ignore[attr-defined]
+    with pytest.raises(OtherGrid), open_image(Masks(str(folder)), scan()):
+        pass
+    model = Masks(str(folder), resample=True)
+    assert model.notes(scan()) == ("mask resampled",)
+    np.testing.assert_array_equal(answer(model, Prompts(), "label_1"), wanted == 1)
+    np.testing.assert_array_equal(answer(model, Prompts(), "label_2"), wanted == 2)
+    (tmp_path / "anna").mkdir()
+    nib.save(nib.Nifti1Image((fine == 2) * 1, affine, dtype="int16"), tmp_path / "anna" / "liver.1.nii")  # type: ignore[attr-defined]
+    model = Masks(str(tmp_path), instances="files", resample=True)
+    np.testing.assert_array_equal(answer(model, Prompts()), wanted == 2)
+    both = TwoStageModel(model, BoxFill())
+    assert both.notes(scan()) == ("mask resampled",)
 
 
 @pytest.mark.parametrize("instances", ["one", "files"])

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.results.causes import by_cause, cause, with_causes
+from intrabench.errors import cause
+from intrabench.results.causes import by_cause, with_causes
 
 
 @pytest.mark.parametrize(

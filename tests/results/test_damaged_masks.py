@@ -78,7 +78,7 @@ def test_the_same_run_plays_only_that_session_again(say: Say, harm: str, wording
     again = before["session"].filter(before["written_at"] != after["written_at"]).to_list()
     assert again == [bad.stem]
     assert [len(read_masks(OUT, session)) for session in after["session"]] == [1, 1, 1]
-    assert export(OUT, Path("nii")) == (3, [], [])
+    assert export(OUT, Path("nii")) == (3, [], [], [])
     assert "played again" not in say(*WORDS).err
 
 
@@ -89,7 +89,7 @@ def test_what_the_sentence_on_masks_that_changed_inside_says_is_right(say: Say) 
     assert say("export", "masks", "nii").err == left_out(bad)
     bad.unlink()
     assert say(*WORDS).code == 0
-    assert export(OUT, Path("nii")) == (3, [], [])
+    assert export(OUT, Path("nii")) == (3, [], [], [])
 
 
 @pytest.mark.parametrize("harm", ["empty", "changed inside"])

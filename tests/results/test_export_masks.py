@@ -71,7 +71,7 @@ def test_every_mask_has_its_own_file_inside_the_folder(results: Path, tmp_path: 
     rows = read_rows(results)
     folder = tmp_path / "deep" / "nii"
     assert rows["status"].unique().to_list() == ["ok"]
-    assert export(results, folder) == (rows.height, [], [])
+    assert export(results, folder) == (rows.height, [], [], [])
     assert rows.height == len(CASES) * len(LABELS)
     files = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*.nii.gz"))
     assert len({str(path).casefold() for path in files}) == len(files) == rows.height  # also where A and a are one

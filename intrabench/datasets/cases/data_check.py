@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from intrabench import progress
 from intrabench.datasets.base import Dataset, Files, load_case, patient_of, time_of
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.notes import once, remarks_of
@@ -25,6 +27,8 @@ TINY = 5
 """A component with fewer voxels is probably a drawing error, not anatomy."""
 _DARK = 0.1
 """A target with a larger share of its voxels at the image's lowest value probably extends beyond the field of view."""
+_ROOM, _LABELS = 16, 12
+"""Lines of cases with their targets, and of labels, that leave room on a screen for what is wrong."""
 _USUAL_MM = (0.01, 20.0)
 """Usual spacings of medical scans; others are probably in a different unit."""
 
@@ -68,9 +72,9 @@ def look_at(dataset: Dataset, cases: Sequence[str]) -> Iterator[CaseFound]:
     with suppress(IntraBenchError):  # the closing lines say it
         times = {case: time_of(dataset, case) for case in cases}
         priors = {one.case: one.prior for one in follow_ups(dataset, cases)}
-    for case in cases:
+    for number, case in enumerate(cases, start=1):
         try:
-            with foreign():
+            with progress.step("reading", f"reading case {number} of {len(cases)}", case), foreign():
                 found = _found(dataset, case)
         except Exception as error:  # a damaged file must not stop the other cases
             found = CaseFound(case, problem=in_words(error))
@@ -82,8 +86,7 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     warnings = list(remarks_of(dataset))
     usable = [one for one in found if not one.problem]
     labels = {target.label for one in usable for target in one.targets}
-    absent = [label for label in dataset.promised() if label not in labels] if isinstance(dataset, Folder) else []
-    warnings += [f"the label {label} occurs in no case" for label in absent]
+    warnings += [f"the label {label} occurs in no case" for label in _promised(dataset) if label not in labels]
     if isinstance(dataset, Folder):
         never = "never counts; it fits no case, or an earlier line fits the same ones"
         unmatched = dataset.rules.unmatched(dataset.cases())
@@ -109,10 +112,28 @@ def opening(dataset: Dataset) -> str:
     return f"{kind}, {card.title}, modality {card.modality or 'not stated'}, licence {card.licence}"
 
 
+def _promised(dataset: Dataset) -> Sequence[str]:
+    return dataset.promised() if isinstance(dataset, Folder) else ()
+
+
+def listing(found: Iterable[CaseFound], every: bool = False) -> Iterator[str]:
+    """The lines of the cases that can be used, as they come; of many only the first ones, unless `every`."""
+    room, left_out = sys.maxsize if every else _ROOM, 0
+    for one in found:
+        lines = [] if one.problem else lines_of(one)
+        if left_out or len(lines) > room < _ROOM:  # of the first case there is a part in any case
+            left_out += bool(lines)
+            continue
+        yield from lines[:room]
+        if len(lines) > room:
+            yield f"  and {several(len(lines) - room, 'more target')}; --all shows them"
+        room -= len(lines)
+    if left_out:
+        yield f"and {several(left_out, 'more case')} that can be used; --all shows them"
+
+
 def lines_of(one: CaseFound) -> list[str]:
-    """A case as lines of text: a line about the case, then one line per target."""
-    if one.problem:
-        return [f"{one.case}: CANNOT BE USED: {one.problem}"]
+    """A case that can be used as lines of text: a line about the case, then one line per target."""
     picture = one.shape[0] == 1 and set(one.spacing_mm) == {1.0}  # has neither mm nor sides of a patient
     size = f"{_text(one.shape)} voxels of {_text(one.spacing_mm)} mm (z, y, x), file in {one.orientation}"
     lines = [f"{one.case}: {f'{_text(one.shape[1:])} pixels (y, x)' if picture else size}"]
@@ -124,8 +145,11 @@ def lines_of(one: CaseFound) -> list[str]:
     return lines
 
 
-def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
-    """Lines with the numbers of cases and targets, then each warning once with the cases that it concerns."""
+def closing(dataset: Dataset, found: Sequence[CaseFound], every: bool = False) -> list[str]:
+    """Lines with the numbers of cases and targets, then problems and warnings with the cases that they concern.
+
+    Each stands once, and the first one for all that are alike, unless `every` (`once`).
+    """
     sizes: dict[str, list[int]] = {}
     for target in (target for one in found for target in one.targets):
         sizes.setdefault(target.label, []).append(target.voxels)
@@ -138,11 +162,18 @@ def closing(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     try:
         times, doubts = time_check(dataset, [one.case for one in found])
     except IntraBenchError as error:
-        times, doubts = "", [in_words(error)]
+        times, doubts = "", [("", in_words(error))]
     lines += [times] if times else []
-    lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in sorted(sizes.items())]
-    lines += [f"warning: {line}" for line in once((one.case, warning) for one in found for warning in one.warnings)]
-    return lines + [f"warning: {warning}" for warning in (*doubts, *warnings_of(dataset, found))]
+    shown = sorted(sizes.items())[: None if every else _LABELS]
+    lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in shown]
+    if more := len(sizes) - len(shown):
+        lines.append(f"  and {several(more, 'more label')}; --all shows them")
+    labels = {*sizes, *_promised(dataset)}
+    problems = [(one.case, f"CANNOT BE USED: {one.problem}") for one in found if one.problem]
+    warnings = [(one.case, warning) for one in found for warning in one.warnings]
+    warnings += [*doubts, *(("", warning) for warning in warnings_of(dataset, found))]
+    lines += once(problems, labels, every)
+    return lines + [f"warning: {line}" for line in once(warnings, labels, every)]
 
 
 def _found(dataset: Dataset, case: str) -> CaseFound:

@@ -15,6 +15,7 @@ import numpy as np
 from intrabench.datasets.cases.image_file import IMAGE, read_image_file, write_image_file
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_json
+from intrabench.files.grid import Original
 from intrabench.files.headers import Arrays
 from intrabench.mask import Array, Box, Mask
 from intrabench.prompts import Scribble
@@ -26,7 +27,7 @@ from intrabench.volume import Grid, Volume, check_intensities
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
 
-FORMAT = 2
+FORMAT = 3
 """Of stored cases; one of another format is converted again."""
 TARGETS, INDEX = "targets.npz", "case.json"
 
@@ -35,7 +36,8 @@ TARGETS, INDEX = "targets.npz", "case.json"
 class CaseIndex:
     """What is known about a case without opening its image.
 
-    shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the original grid.
+    shape and spacing_mm are canonical, ``(z, y, x)``; file_shape and affine (to RAS mm) are those of the grid of the
+    image in the order of the file. original: where the voxels of the files lie, if that is not the same.
     sizes holds the bytes of the stored files, inputs the size and time of the user's files that they were made from.
     version: `version_of` the data set that made it. modality: that of the data set's card, else of the file.
     notes: what is unusual, one sentence each.
@@ -53,10 +55,11 @@ class CaseIndex:
     version: str = ""
     modality: str = ""
     notes: tuple[str, ...] = ()
+    original: Original | None = None
 
     @property
     def grid(self) -> Grid:
-        """The grid of the original file, to which results are converted back."""
+        """The grid of the image, as `Volume.grid`."""
         return Grid(self.file_shape, np.array(self.affine, dtype=np.float64))
 
     def gathered(self, dataset: Dataset) -> CaseIndex:
@@ -93,7 +96,8 @@ class StoredCase:
         try:
             if path.stat().st_size != self.index.sizes[path.name]:
                 raise ValueError(f"{path} was cut")  # maybe in its checksum only
-            stored = Volume(read_image_file(path, grid), grid, self.index.modality, case=self.index.case)
+            array = read_image_file(path, grid)
+            stored = Volume(array, grid, self.index.modality, case=self.index.case, original=self.index.original)
         except Exception as error:  # damage shows in the header or in zstandard
             raise damaged(path, self.remedy) from error
         return self.seen(stored)
@@ -202,6 +206,7 @@ def write_case(
         version,
         volume.modality,
         volume.notes,
+        volume.original,
     )
     (folder / INDEX).write_text(json.dumps({"format": FORMAT, **asdict(index)}, indent=1), encoding="utf-8")
     return index
@@ -221,6 +226,7 @@ def read_index(folder: Path, remedy: str) -> CaseIndex | None:
         infos = _target_infos(stored.pop("targets"))
         for name in ("shape", "spacing_mm", "file_shape", "notes"):
             stored[name] = tuple(stored[name])
+        stored["original"] = _original(**stored["original"]) if stored["original"] else None
         index = CaseIndex(**{**stored, "affine": tuple(tuple(row) for row in stored["affine"]), "targets": infos})
         if [len(index.shape), len(index.spacing_mm)] == [3, 3] and np.isfinite(index.spacing_mm).all() and index.grid:
             return index
@@ -235,6 +241,7 @@ _TYPES: dict[str, Any] = {
     **{"format": int, "case": str, "image_hash": str, "version": str, "modality": str},
     **{"shape": list[int], "file_shape": list[int], "spacing_mm": list[float], "affine": list[list[float]]},
     **{"targets": list[Any], "sizes": dict[str, int], "inputs": dict[str, list[int]], "notes": list[str]},
+    **{"original": dict[str, Any] | None},
 }
 """The keys of ``case.json``, which may be damaged in any way."""
 _TYPES_OF_TARGETS: dict[str, Any] = {
@@ -242,6 +249,13 @@ _TYPES_OF_TARGETS: dict[str, Any] = {
     **dict.fromkeys(("instance", "voxels", "slices"), list[int]),
 }
 """Those of what all targets of a case have, which are tested together, as there may be a million."""
+
+
+def _original(shape: Sequence[int], affine: Sequence[Sequence[float]], levels: Sequence[float]) -> Original:
+    places = np.array(levels, dtype=np.float64)
+    if [*places.shape] != [*shape[2:]] or not places.size or not np.isfinite(places).all():
+        raise ValueError("the places of its slices are not as they were written")
+    return Original.of(Grid((shape[0], shape[1], shape[2]), np.array(affine, dtype=np.float64)), places)
 
 
 def _target_infos(entries: Sequence[Mapping[str, Any]]) -> tuple[TargetInfo, ...]:

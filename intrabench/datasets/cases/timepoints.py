@@ -11,7 +11,6 @@ from pathlib import Path
 
 from intrabench.datasets.base import Dataset, cases_of, patient_of, series_of, time_of
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.notes import once
 from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase
 from intrabench.errors import several
 
@@ -156,8 +155,10 @@ def follow_ups(dataset: Dataset, cases: Sequence[str] | None = None) -> Iterator
             yield FollowUp(dataset, patient, prior, case, (times[prior], times[case]))
 
 
-def time_check(dataset: Dataset, cases: Sequence[str]) -> tuple[str, list[str]]:
+def time_check(dataset: Dataset, cases: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
     """How many time points and pairs of follow-up these cases make, empty if there is no second time; and warnings.
+
+    Each warning has the name of the case, or of the patient, before it.
 
     Raises:
         IntraBenchError: the data set gives a patient, time or series that is none.
@@ -175,11 +176,11 @@ def time_check(dataset: Dataset, cases: Sequence[str]) -> tuple[str, list[str]]:
             order = ", ".join(point.time for point in points)
             doubts.append((patient, f"times are in the order of the alphabet ({order}); if that is wrong, write dates"))
     if not several_times:
-        return "", once(doubts)
+        return "", doubts
     counts = sorted(map(len, several_times.values()))
     times = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else f"{counts[0]}"
     pairs = several(len(follow), "pair")
-    return f"time points: {several(len(counts), 'patient')} with {times}, {pairs} of follow-up", once(doubts)
+    return f"time points: {several(len(counts), 'patient')} with {times}, {pairs} of follow-up", doubts
 
 
 def _doubts(dataset: Dataset, case: str, points: Sequence[TimePoint], has_prior: bool) -> Iterator[str]:

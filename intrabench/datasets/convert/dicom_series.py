@@ -22,7 +22,7 @@ from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_stack import Gaps, stack
 from intrabench.errors import IntraBenchError, reading
 from intrabench.files.documents import Unreadable, read_json, write_json
-from intrabench.files.grid import SAME
+from intrabench.files.grid import SAME, Original
 from intrabench.mask import Array
 from intrabench.volume import Volume, check_intensities
 from intrabench.workspace import data_root
@@ -257,11 +257,14 @@ def read_series(paths: Sequence[Path], gaps: Gaps = "refuse", drawn: Vectors | N
     ordered = [slices[index] for index in stacked.order]
     array = assembled([slice_.read for slice_ in ordered], ordered[0].plane.shape)
     check_intensities(array, name)
+    volume = Volume.from_file_order(array, stacked.affine)
+    part = len(ordered) < len(slices)
     return Series(
         replace(
-            Volume.from_file_order(array, stacked.affine),
+            volume,
             modality=str(first.get("Modality", "")),
             notes=(*stacked.notes, *_contradictions(files)),
+            original=Original.of(volume.grid, stacked.all_levels) if part else None,
         ),
         str(first.SeriesInstanceUID),
         str(first.get("FrameOfReferenceUID", "")),

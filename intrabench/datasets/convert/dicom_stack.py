@@ -30,12 +30,13 @@ class Stack:
     """Indices of the planes in use, ordered along the normal, the affine ``(column, row, slice)`` to RAS mm, notes.
 
     levels: the place of each plane on the third axis of the affine. They are 0, 1, 2, ... to a tenth of a step, unless
-    the stack is to be resampled.
+    the stack is to be resampled. all_levels: the same of all planes, also of those that are not in use.
     """
 
     order: list[int]
     affine: Vectors
     levels: Vectors
+    all_levels: Vectors
     notes: tuple[str, ...]
 
 
@@ -59,7 +60,7 @@ def stack(planes: Sequence[Plane], name: str, gaps: Gaps = "refuse", drawn: Vect
     order = np.argsort(positions @ normal, kind="stable")
     places = np.empty(0) if drawn is None else drawn @ normal
     used, notes = _longest(positions[order] @ normal, places) if gaps == "longest" else (slice(None), ())
-    order = order[used]
+    every, order = order, order[used]
     if len(order) == 1:
         origin, step, levels = positions[order[0]], normal * _thickness(planes[0]), np.zeros(1)
         notes = (*notes, "there is only one slice; its thickness is used as the spacing")
@@ -73,7 +74,8 @@ def stack(planes: Sequence[Plane], name: str, gaps: Gaps = "refuse", drawn: Vect
         notes = (*notes, *_tilt(step, normal))
     affine = np.eye(4)
     affine[:3, :2], affine[:3, 2], affine[:3, 3] = planes[0].axes, step, origin
-    return Stack([int(index) for index in order], affine, levels, notes)
+    all_levels = (positions[every] - origin) @ normal / (step @ normal)
+    return Stack([int(index) for index in order], affine, levels, all_levels, notes)
 
 
 def _levels(along: Vectors, gaps: Gaps, name: str) -> tuple[Vectors, tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Resample masks to another grid by nearest neighbour, only inside the box of the foreground."""
+"""Resample masks and label maps to another grid by nearest neighbour, only inside the box of the foreground."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Array, Mask
+from intrabench.datasets.convert.label_map import boxes_of
+from intrabench.mask import Array, Mask, box_slices
 from intrabench.volume import Grid
 
 Floats = NDArray[np.floating]
@@ -38,6 +39,17 @@ def onto_grid(array: Array, affine: Floats, grid: Grid) -> Mask:
         else _straight(source.array, linear, offset, high - low, axes)
     )
     return canonical_mask(inside, low, grid)
+
+
+def labels_onto_grid(labels: Array, affine: Floats, grid: Grid) -> Array:
+    """A label map (file order, with its own affine to RAS mm) as a canonical one on `grid`, as `onto_grid` for each."""
+    made = np.zeros(grid.canonical_shape, dtype=labels.dtype)
+    for number, where in boxes_of(labels):
+        start = affine.copy()
+        start[:3, 3] += affine[:3, :3] @ [bound.start for bound in where]
+        mask = onto_grid(labels[where] == number, start, grid)
+        made[box_slices(mask.box)][mask.array] = number
+    return made
 
 
 def outside(array: Array, affine: Floats, grid: Grid) -> tuple[NDArray[np.intp], Inside]:

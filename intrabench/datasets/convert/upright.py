@@ -1,4 +1,7 @@
-"""Scans on irregular grids, with axes not at right angles or uneven steps: refused, or resampled to a regular one."""
+"""Scans on irregular grids, with axes not at right angles or uneven steps: refused, or resampled to a regular one.
+
+And masks on such scans, brought back to the voxels of the files, or from there.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets.convert.resample import onto_grid
+from intrabench.datasets.convert.resample import labels_onto_grid, onto_grid
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
+from intrabench.files.grid import Original
 from intrabench.mask import Array, Floats, Mask
 from intrabench.volume import Grid, Volume
 
@@ -54,7 +58,13 @@ def upright(volume: Volume, segments: Sequence[Segment]) -> tuple[Volume, list[S
     stored = old.from_canonical(volume.array)
     array = ndimage.affine_transform(stored, back, back @ low, new.shape, order=1, cval=float(stored.min()))
     note = f"the axes were {old.skew_degrees:.1f} degrees off right angles; scan and labels are resampled to right ones"
-    made = Volume(new.to_canonical(array), new, volume.modality, (*volume.notes, note))
+    made = Volume(
+        new.to_canonical(array),
+        new,
+        volume.modality,
+        (*volume.notes, note),
+        original=volume.original or Original.of(old),
+    )
     return made, [replace(segment, mask=_moved(segment.mask, old, new)) for segment in segments]
 
 
@@ -70,19 +80,70 @@ def equal_steps(volume: Volume, segments: Sequence[Segment], levels: Floats) -> 
     affine[:3, 3] += affine[:3, 2] * levels[0]
     new = Grid((*old.shape[:2], depth), affine)
     at = np.interp(levels[0] + np.arange(depth), levels, np.arange(len(levels)))  # the slices there, as fractions
-    turned = old.from_canonical_index[2, :3]
-    axis = int(np.abs(turned).argmax())
-    if turned[axis] < 0:  # the canonical axis points the other way
-        at = len(levels) - 1 - at[::-1]
+    axis, at = _in_canonical(old, at, len(levels))
     low = np.minimum(np.floor(at).astype(np.intp), max(len(levels) - 2, 0))
     array = np.empty(new.canonical_shape, dtype=volume.array.dtype)
     stored, made = np.moveaxis(volume.array, axis, 0), np.moveaxis(array, axis, 0)
     for number, (below, share) in enumerate(zip(low, at - low, strict=True)):  # a slice at a time, for the memory
         made[number] = stored[below] if not share else _between(stored[below], stored[below + 1], share)
-    nearest = np.rint(at.round(3)).astype(np.intp)
-    return Volume(array, new, volume.modality, volume.notes), [
+    nearest = _nearest(at)
+    original = Original.of(new, levels - levels[0])
+    return Volume(array, new, volume.modality, volume.notes, original=original), [
         replace(segment, mask=_sliced(segment.mask, axis, nearest)) for segment in segments
     ]
+
+
+def on_files(mask: Mask, volume: Volume) -> tuple[Array, Grid]:
+    """A mask on a volume as a canonical array on the grid of its files, by nearest neighbour, and that grid.
+
+    Voxels of the files that are not played, such as slices beside the longest stretch, are background.
+    """
+    original = volume.original
+    if original is None:
+        return mask.to_array(volume.shape), volume.grid
+    between, axis, taken = _between_both(original, volume)
+    depth = between.shape[2]
+    levels = _in_canonical(between, np.array(original.levels), depth)[1]
+    source = np.where(levels < 0, -1, np.where(levels > depth - 1, depth, _nearest(levels)))
+    for place, level in enumerate(levels):
+        if len(those := np.flatnonzero(taken == place)):  # slices that were made of it come before the nearest one
+            source[place] = those[np.abs(those - level).argmin()]
+    # On the way here a centre between two voxels took the one with the larger index. So that it comes back to where it
+    # was, it has to take the other one now, and is shifted towards that.
+    moved = _moved(mask, volume.grid, between, shift=0.002)
+    grid = original.grid
+    return _sliced(moved, axis, source).to_array(grid.canonical_shape), grid
+
+
+def from_files(labels: Array, volume: Volume) -> Array:
+    """A canonical label map on the grid of the files of a volume as one on the volume, as its labels are resampled."""
+    original = volume.original
+    if original is None:
+        return labels
+    between, axis, taken = _between_both(original, volume)
+    return labels_onto_grid(labels.take(taken, axis=axis), between.canonical_affine, volume.grid)
+
+
+def _between_both(original: Original, volume: Volume) -> tuple[Grid, int, NDArray[np.intp]]:
+    """The grid of equal steps between the voxels of files and those of a volume, from its first slice to its last one.
+
+    Also its canonical axis of slices, and of which slice of the files each one on that is made.
+    """
+    depth = volume.grid.shape[2]  # `upright` changes the other axes
+    grid = Grid((*original.shape[:2], depth), np.array(original.affine))
+    at = np.interp(np.arange(depth), original.levels, np.arange(original.shape[2]))
+    axis, at = _in_canonical(grid, at, original.shape[2])
+    return grid, axis, _nearest(at)
+
+
+def _in_canonical(grid: Grid, source: Floats, count: int) -> tuple[int, Floats]:
+    """The canonical axis of slices on the third axis of a file, and the slices from which those on it come, ascending.
+
+    source: the same in the order of the file, of `count` slices.
+    """
+    turned = grid.from_canonical_index[2, :3]
+    axis = int(np.abs(turned).argmax())
+    return axis, source if turned[axis] > 0 else count - 1 - source[::-1]
 
 
 def _between(below: Array, above: Array, share: float) -> Array:
@@ -101,7 +162,12 @@ def _sliced(mask: Mask, axis: int, source: NDArray[np.intp]) -> Mask:
     return Mask.of(mask.array.take(index[kept], axis=axis), start)
 
 
-def _moved(mask: Mask, old: Grid, new: Grid) -> Mask:
+def _nearest(places: Floats) -> NDArray[np.intp]:
+    return np.rint(places.round(3)).astype(np.intp)
+
+
+def _moved(mask: Mask, old: Grid, new: Grid, shift: float = 0.0) -> Mask:
+    """The mask on another grid; shift: by which its voxels are shifted first."""
     affine = old.canonical_affine.copy()
-    affine[:3, 3] += affine[:3, :3] @ mask.start
+    affine[:3, 3] += affine[:3, :3] @ (np.array(mask.start) + shift)
     return onto_grid(mask.array, affine, new)

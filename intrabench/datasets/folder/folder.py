@@ -193,4 +193,4 @@ def open_folder(spec: str) -> Folder:
 
 
 def _title(segment: Segment) -> str:
-    return segment.name or f"value {segment.number}"
+    return f'"{segment.name}"' if segment.name else f"value {segment.number}"

@@ -63,7 +63,8 @@ class RemoteModel:
         """Open one image in the other process; its voxels are shared, not sent."""
         array = volume.array
         with _shared(array) as voxels:
-            said = {"grid": volume.grid, "modality": volume.modality, "notes": volume.notes, "case": volume.case}
+            said = {"grid": volume.grid, "modality": volume.modality, "notes": volume.notes}
+            said |= {"case": volume.case, "original": volume.original}
             image = RemotePredictor(self, voxels, {"dtype": array.dtype.str, "shape": array.shape, **said})
             image.open()
             yield image

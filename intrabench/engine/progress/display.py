@@ -16,6 +16,7 @@ from intrabench.engine.progress.reporter import Quiet, Reporter, Silent
 from intrabench.engine.progress.screen import can_redraw, in_notebook, plain_console, print_line
 from intrabench.engine.progress.tally import Pace, Tally
 from intrabench.files.names import one_line
+from intrabench.progress import joined, listen
 
 BAR = 40
 """Characters of the bar, at most."""
@@ -163,6 +164,23 @@ def reporting(progress: bool | None = True, quiet: bool = False) -> AbstractCont
     if progress or (progress is None and (sys.stderr.isatty() or in_notebook())):
         return Console()
     return nullcontext(Silent())
+
+
+@contextmanager
+def showing_steps(quiet: bool = False) -> Iterator[None]:
+    """Shows the steps that code says it takes (`intrabench.progress`), on terminals only, in a line that then goes."""
+    if quiet or in_notebook() or not can_redraw():
+        yield
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    console = plain_console(stderr=True)
+    with (
+        Live(console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as live,
+        listen(lambda phase, what, about: live.update(Text(cut(joined(what, about), console.width)))),
+    ):
+        yield
 
 
 class File:

@@ -102,12 +102,12 @@ def image_on(path: Path, grid: Grid, name: str = "") -> Labels:
     return read_labels(path, grid)
 
 
-def check_on(path: Path, grid: Grid, name: str = "") -> None:
-    """Refuse an image that does not lie on a grid, by its header; raises as `image_on`."""
+def check_on(path: Path, grid: Grid, name: str = "") -> tuple[str, ...]:
+    """Refuse an image that does not lie on a grid, by its header, as `image_on`; a note if it is a little off."""
     shape = image_shape(path)
     if shape != grid.shape:
         raise OtherGrid(f"{name or path} has the size {shape} (x, y, z), expected {grid.shape} as of the scan")
-    on_same_grid(name or str(path), read_grid(path), grid, "resample it to the scan by nearest neighbour")
+    return on_same_grid(name or str(path), read_grid(path), grid, "resample it to the scan by nearest neighbour")
 
 
 def in_range(labels: Labels, most: int, name: str) -> Labels:

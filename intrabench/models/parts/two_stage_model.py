@@ -76,8 +76,8 @@ class TwoStageModel(Model):
         self.second.runtime = half
 
     def notes(self, volume: Volume) -> tuple[str, ...]:
-        """Those of the second, which looks at every scan that is corrected."""
-        return self.second.notes(volume)
+        """Those of both."""
+        return tuple(dict.fromkeys((*self.first.notes(volume), *self.second.notes(volume))))
 
     def check_runnable(self) -> None:
         """Both are checked."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.datasets.cases.data_check import CaseFound, TargetFound, closing, lines_of, look_at, opening
+from intrabench.datasets.cases.data_check import CaseFound, TargetFound, closing, lines_of, listing, look_at, opening
 from intrabench.registry import registry
 from tests.datasets.convert.dicom_files import write_ct, write_seg
 from tests.datasets.convert.test_segment_nrrd import described, write
@@ -89,7 +89,27 @@ def test_cases_that_cannot_be_used_do_not_stop_the_others(tmp_path: Path, wordin
     assert said["parts"] == wording
     assert "7 of 7 patients" in lines[0]
     assert lines[0] == wording
-    assert lines_of(found[0]) == [f"constant: CANNOT BE USED: {said['constant']}"]
+    assert [*listing(found)] == lines_of(next(one for one in found if one.case == "fine"))
+    assert [f"{case}: CANNOT BE USED: {problem}" for case, problem in said.items() if problem] == lines[4:-3]
+
+
+def test_of_many_cases_and_targets_the_first_ones_are_shown(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    many = np.zeros(SHAPE, dtype=np.uint8)
+    for number in range(20):
+        x, y = 4 * (number % 5), 4 * (number // 5)
+        many[x : x + 3, y : y + 3, 2:8] = number + 1
+    root = pair(pair(pair(tmp_path / "lab", "a", 0, many), "b", 1), "c", 2)
+    found, lines = look(root)
+    shown = [*listing(found)]
+    assert shown[:16] == lines_of(found[0])[:16]
+    assert shown[16:] == wording
+    assert [*listing(found, every=True)] == [line for one in found for line in lines_of(one)]
+    assert [*listing(found[1:])] == [*listing(found[1:], every=True)]
+    of_labels = [line for line in lines if line.startswith("  ")]
+    assert of_labels[-1] == wording
+    every = closing(registry.make("datasets", str(root)), found, every=True)
+    assert [line for line in every if line.startswith("  ")][:12] == of_labels[:-1]
+    assert len([line for line in every if line.startswith("  ")]) == 20
 
 
 def test_what_is_suspicious_about_cases(tmp_path: Path, wording: SnapshotAssertion) -> None:

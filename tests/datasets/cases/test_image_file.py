@@ -26,6 +26,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.image_file import HEADER, IMAGE, read_image_file, write_image_file
+from intrabench.datasets.cases.stored_case import FORMAT
 from intrabench.datasets.phantom import Phantom
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Array
@@ -193,7 +194,7 @@ def test_an_image_of_the_same_length_with_other_voxels_is_damaged(tmp_path: Path
 def test_a_case_of_another_format_is_converted_again(tmp_path: Path) -> None:
     phantom, folder = case(tmp_path)
     new, index = store.open_case(phantom, "case-1", tmp_path).index, folder / "case.json"
-    index.write_text(json.dumps({**json.loads(index.read_text()), "format": 1}))
+    index.write_text(json.dumps({**json.loads(index.read_text()), "format": FORMAT - 1}))
     assert store.index(phantom, "case-1", tmp_path) is None
     assert store.prepare(phantom, "case-1", tmp_path) == new
-    assert json.loads(index.read_text())["format"] == 2
+    assert json.loads(index.read_text())["format"] == FORMAT

@@ -102,7 +102,7 @@ def test_the_old_case_stays_until_the_new_one_is_whole(tmp_path: Path, monkeypat
     old = store.prepare(dataset, "p1", tmp_path)
     (folder,) = tmp_path.glob("cases/*/p1")
     before = times(folder)
-    monkeypatch.setattr(stored_case, "FORMAT", 3)  # a later version of this program
+    monkeypatch.setattr(stored_case, "FORMAT", stored_case.FORMAT + 1)  # a later version of this program
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "load", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
