@@ -154,6 +154,27 @@ def test_times_that_nobody_can_sort_are_refused(time: Any, wording: SnapshotAsse
     assert f"warning: {caught.value}" in closing(dataset, found)
 
 
+def test_a_data_set_that_fails_to_tell_patients_loses_no_other_case(wording: SnapshotAssertion) -> None:
+    """A run would be refused, so these cases have problems; without times it would not be."""
+
+    class Forgetful(Visits):
+        def patient(self, case: str) -> str:
+            return {"P 1 - 1": "P", "Q 1 - 1": "Q", "Q 2 - 1": "Q"}[case]
+
+        def time(self, case: str) -> str:
+            return {"P 1 - 1": "1"}[case]
+
+    dataset = Forgetful(given=("P 1 - 1", "P 2 - 1", "Q 1 - 1", "Q 2 - 1"))
+    found = list(look_at(dataset, dataset.cases()))
+    assert [(one.patient, len(one.targets), bool(one.problem)) for one in found] == [
+        ("P", 1, False),
+        ("", 0, True),
+        ("Q", 1, False),
+        ("Q", 1, False),
+    ]
+    assert closing(dataset, found) == wording
+
+
 def test_the_check_says_pairs_and_doubts(wording: SnapshotAssertion) -> None:
     given = ("P 1 - 1", "P 2 - 1", "P ? - 1", "Q 1 T1 1 a", "Q 1 T1 1 b", "Q 2 T1 1", "S 7 - 1", "T ? - 1", "T ? - 1 b")
     dataset = Visits(given=(*given, "R pre T1 1", "R post T1 1", "R post T2 1"))

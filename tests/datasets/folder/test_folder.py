@@ -191,7 +191,7 @@ def test_the_check_says_which_scans_are_follow_ups(
     rule(root, f'[patients]\n"*_*" = "*"\n[timepoints]\n{each}')
     assert "time points: 2 patients with 2 to 3, 3 pairs of follow-up\n" in say("data", "check", str(root)).out
     told = json.loads(say("data", "check", str(root), "--json").out)
-    assert [(one["case"], one["time"], one["prior"]) for one in told] == [
+    assert [(one["case"], one["time"], one["prior"]) for one in told["cases"]] == [
         ("P1_t10", "t10", "P1_t2"),
         ("P1_t2", "t2", ""),
         ("P2_t1", "t1", ""),
@@ -199,6 +199,10 @@ def test_the_check_says_which_scans_are_follow_ups(
         ("P2_t3", "t3", "P2_t2"),
         ("P3", "", ""),
     ]
+    rule(root, f'[patients]\n"*_*" = "*"\n[timepoints]\n"P9*" = "9"\n"P1*" = "1"\n{each}')
+    told = json.loads(say("data", "check", str(root), "--json").out)
+    assert told["warnings"] == wording
+    assert not any("time" in warning for one in told["cases"] for warning in one["warnings"])
 
 
 def test_patients_reach_rows_that_were_there_before(tmp_path: Path) -> None:
