@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -116,6 +117,17 @@ Rule = Annotated[Components | None, BeforeValidator(_as_rule)]
 """The rule of instances: connected components, or (None) everything under one value or name in the files."""
 
 
+def _as_text(value: Any) -> Any:
+    """A text, also of a whole number or a date without quotes."""
+    if not isinstance(value, str) and type(value) not in (int, date):
+        raise ValueError('write it in quotes, such as "0.5"')
+    return str(value)
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
+"""A patient or a time."""
+
+
 def _as_names(value: Any) -> Any:
     """``"NAME"`` or ``["NAME", "SYNONYM"]``."""
     names = [value] if isinstance(value, str) else value
@@ -172,8 +184,8 @@ class Rules(_Table):
     spacing: Annotated[tuple[float, float, float] | None, BeforeValidator(_as_spacing)] = None
     instances: Rule = None
     labels: dict[str, Annotated[Entry, BeforeValidator(_as_entry)]] = {}
-    patients: dict[str, Annotated[str, Field(min_length=1)]] = {}
-    timepoints: dict[str, Annotated[str, Field(min_length=1)]] = {}
+    patients: dict[str, Text] = {}
+    timepoints: dict[str, Text] = {}
     names: dict[str, Annotated[tuple[str, ...], BeforeValidator(_as_names)]] = {}
 
     @model_validator(mode="before")

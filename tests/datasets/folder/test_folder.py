@@ -97,6 +97,7 @@ def test_what_an_instance_is(tmp_path: Path, text: str, instances: dict[str, int
         ('"P01_*" = "Anna"\n"P*_scan*" = "number *"', ["Anna", "Anna", "number _2", "solo"]),
         ('"P01_scan2" = "solo"', ["P01_scan1", "solo", "P_2_scan1", "solo"]),
         ('"P?1_*" = "x"\n"*" = "all"', ["all"] * 4),
+        ('"P01_*" = 7\nsolo = 2021-03-04', ["7", "7", "P_2_scan1", "2021-03-04"]),
     ],
 )
 def test_patients(tmp_path: Path, text: str, patients: list[str]) -> None:
@@ -168,6 +169,7 @@ def test_names_that_nobody_can_type_are_one_sentence(tmp_path: Path, given: str,
     [
         ("", ["", "", ""]),
         ('"*_t1" = "1"\n"P01_t10" = "10"', ["1", "10", ""]),
+        ('"*_t1" = 2021-03-04\n"P01_t10" = 2', ["2021-03-04", "2", ""]),
         ('"P*" = "week *"\n"solo" = "never counts"\n"s*" = "0"', ["week 01_t1", "week 01_t10", "never counts"]),
     ],
 )
@@ -247,7 +249,8 @@ def test_another_model_tells_that_patients_changed(tmp_path: Path, say: Callable
         '[patients]\nP01_a = ""',
         '[patients]\nc1 = " "',
         '[patients]\nc11 = "P"',
-        "[patients]\nP01_a = 1",
+        "[patients]\nP01_a = 0.50",
+        "[timepoints]\nP01_a = true",
         '[timepoints]\nc1 = "*"',
         '[timepoints]\nc1 = " "',
         '[timepoints]\nc11 = "2"',
