@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from intrabench.api.objects import dataset as dataset
+    from intrabench.api.objects import follow_ups as follow_ups
     from intrabench.api.objects import metric as metric
     from intrabench.api.objects import model as model
     from intrabench.api.objects import prompter as prompter
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
     from intrabench.volume import read_labels as read_labels
 
 _PLACES = {
-    "api.objects": ("dataset", "metric", "model", "prompter"),
+    "api.objects": ("dataset", "follow_ups", "metric", "model", "prompter"),
     "api.results": (
         *("compact", "compare", "compare_published", "figures", "merge", "methods"),
         *("power", "report", "submit", "table", "verify"),

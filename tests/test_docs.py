@@ -388,6 +388,7 @@ def test_the_notebook_of_the_page_on_python(data: Path, capsys: pytest.CaptureFi
     assert names["worse"] == {"whole_box": False}
     assert [verdict.found for verdict in names["verdicts"]] == ["equal"] * 2
     assert names["problems"] == []
+    assert list(names["grown"]) == [("case-1", "case-2", "blob.1"), ("case-2", "case-3", "blob.1")]
     assert names["page"].stat().st_size > 100_000
 
 

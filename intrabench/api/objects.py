@@ -1,11 +1,14 @@
-"""Models, prompters, data sets and metrics by their specs."""
+"""Models, prompters, data sets and metrics by their specs, and the pairs of follow-up in a data set."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from intrabench.datasets.base import Dataset
+    from intrabench.datasets.cases.timepoints import FollowUp
     from intrabench.metrics.base import Metric
     from intrabench.models.base import Model
     from intrabench.prompters.base import Prompter
@@ -47,6 +50,22 @@ def dataset(spec: DatasetLike, *changes: str) -> Dataset:
     from intrabench.registry.objects import make_dataset
 
     return make_dataset(spec, *changes)
+
+
+def follow_ups(dataset: DatasetLike, cases: str | Sequence[str] = ()) -> Iterator[FollowUp]:
+    """The pairs of a case and its prior in a data set, each of one patient; none is converted before it is opened.
+
+    cases: those that may be in pairs, as for `run`; empty: all.
+
+    Raises:
+        IntraBenchError: the data set or a case is unknown, or the data set gives a wrong time or series.
+    """
+    from intrabench.datasets.cases import timepoints
+    from intrabench.datasets.cases.selection import select_cases
+    from intrabench.registry.objects import make_dataset
+
+    made = make_dataset(dataset)
+    return timepoints.follow_ups(made, select_cases(made, [cases] if isinstance(cases, str) else cases))
 
 
 def metric(spec: MetricLike) -> Metric:

@@ -111,7 +111,8 @@ def data_check(
     from dataclasses import asdict
     from itertools import tee
 
-    from intrabench.datasets.cases.data_check import closing, listing, look_at, opening
+    from intrabench.datasets.cases.data_check import closing, listing, look_at, opening, warnings_of
+    from intrabench.datasets.cases.notes import once
     from intrabench.datasets.cases.selection import select_cases
     from intrabench.datasets.folder.folder import write_rule
     from intrabench.engine.progress.display import showing_steps
@@ -132,7 +133,8 @@ def data_check(
                     echo(line)
             found = list(kept)
         if json:
-            show([asdict(one) for one in found], json)
+            warnings = once(warnings_of(dataset, found), every=True)
+            show({"cases": [asdict(one) for one in found], "warnings": warnings}, json)
         else:
             echo_sentences(*closing(dataset, found, every), hanging="    ")
         unusable += sum(bool(one.problem) for one in found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -143,6 +144,8 @@ class Dataset(Component):
     card: ClassVar[DatasetCard]
     extra: ClassVar[str] = ""
     """The extra that conversion needs: ``pip install 'intrabench[EXTRA]'``."""
+    same_instances: ClassVar[bool] = False
+    """Whether an instance number means the same structure in all cases of a patient, as that of a vertebra does."""
 
     @abstractmethod
     def cases(self) -> tuple[str, ...]:
@@ -174,6 +177,21 @@ class Dataset(Component):
         Must be as quick as `cases`. Default: each case is of its own patient.
         """
         return case
+
+    def time(self, case: str) -> str:
+        """When the scan of a case was made; empty: unknown. Cases of a patient at other times are follow-ups.
+
+        A date as ``2021-03-04`` or ``20210304``, also with a time of day; a number; or a text such as ``t2``, which is
+        before ``t10``. Must be as quick as `cases`.
+        """
+        return ""
+
+    def series(self, case: str) -> str:
+        """Which of several scans of a patient at one time a case is, such as ``MR T1``; empty: unknown.
+
+        Where a patient has several cases at one time, the prior of a case is that of the same series.
+        """
+        return ""
 
     def remarks(self) -> Sequence[str]:
         """What is unusual about the data set as a whole, such as files that are left out, one sentence each."""
@@ -246,11 +264,38 @@ def patient_of(dataset: Dataset, case: str) -> str:
     Raises:
         IntraBenchError: `patient` failed, or returned something else (WrongType).
     """
-    found: Any = attempt(lambda: dataset.patient(case), f"{dataset.name}.patient failed for case {case}", "repair it")
-    if not isinstance(found, str) or not found:
+    return _said(dataset, "patient", case, f"a name, such as {case!r}", empty=False)
+
+
+def time_of(dataset: Dataset, case: str) -> str:
+    """When the scan of a case was made; empty if that is unknown.
+
+    Raises:
+        IntraBenchError: `time` failed, or returned something else (WrongType), or a date that begins with the day.
+    """
+    found = _said(dataset, "time", case, "a text, such as '2021-03-04'").strip()
+    if re.match(r"\d{1,2}[./-]\d{1,2}[./-]\d{2}", found):
+        raise IntraBenchError(f"{dataset.name}: the time of case {case} is {found!r}; write dates as 2021-03-04")
+    return found
+
+
+def series_of(dataset: Dataset, case: str) -> str:
+    """Which of several scans of a patient at one time a case is; empty if that is unknown.
+
+    Raises:
+        IntraBenchError: `series` failed, or returned something else (WrongType).
+    """
+    return _said(dataset, "series", case, "a text, such as 'MR T1'")
+
+
+def _said(dataset: Dataset, what: str, case: str, expected: str, empty: bool = True) -> str:
+    """What a method of a data set says about a case, a text that can be stored."""
+    method = f"{dataset.name}.{what}"
+    found: Any = attempt(lambda: getattr(dataset, what)(case), f"{method} failed for case {case}", "repair it")
+    if not isinstance(found, str) or not (found or empty):
         actual = "an empty text" if found == "" else kind(found)
-        raise WrongType(f"{dataset.name}.patient returned {actual} for case {case}, expected a name, such as {case!r}")
-    return check_utf8(found, f"{dataset.name}.patient of case {case}:")
+        raise WrongType(f"{method} returned {actual} for case {case}, expected {expected}")
+    return check_utf8(found, f"{method} of case {case}:")
 
 
 def load_case(dataset: Dataset, case: str, files: Files) -> tuple[Volume, Sequence[Target]]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from intrabench import progress
-from intrabench.datasets.base import Dataset, Files, load_case, patient_of
+from intrabench.datasets.base import Dataset, Files, load_case, patient_of, time_of
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.notes import once, remarks_of
 from intrabench.datasets.cases.stored_case import image_hash
+from intrabench.datasets.cases.timepoints import follow_ups, time_check
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
-from intrabench.errors import foreign, in_words, several
+from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.files.temporary import temporary_folder
 from intrabench.mask import Array, box_slices
 from intrabench.target import Target
@@ -48,7 +50,9 @@ class TargetFound:
 class CaseFound:
     """A case: `shape` and `spacing_mm` along ``(z, y, x)``, and the `orientation` of the file's axes, such as LPS.
 
-    warnings: sentences about what looks wrong. problem: why the case cannot be used; the other fields are then empty.
+    warnings: sentences about what looks wrong. problem: why the case cannot be used; what its files hold is then empty.
+    patient: whose it is; empty: unknown. time, prior: when its scan was made, and the case that it is a follow-up of;
+    empty: unknown, none.
     """
 
     case: str
@@ -59,21 +63,36 @@ class CaseFound:
     targets: tuple[TargetFound, ...] = ()
     warnings: tuple[str, ...] = ()
     problem: str = ""
+    patient: str = ""
+    time: str = ""
+    prior: str = ""
 
 
 def look_at(dataset: Dataset, cases: Sequence[str]) -> Iterator[CaseFound]:
-    """Load cases one after the other, one in memory at a time; a case that cannot be loaded has a `problem`."""
+    """Load cases one after the other, one in memory at a time.
+
+    A case that cannot be loaded, or whose patient the data set cannot tell, has a `problem`.
+    """
+    times, priors = {}, {}
+    with suppress(IntraBenchError):  # `warnings_of` says it
+        times = {case: time_of(dataset, case) for case in cases}
+        priors = {one.case: one.prior for one in follow_ups(dataset, cases)}
     for number, case in enumerate(cases, start=1):
+        patient = ""
         try:
+            patient = patient_of(dataset, case)
             with progress.step("reading", f"reading case {number} of {len(cases)}", case), foreign():
                 found = _found(dataset, case)
         except Exception as error:  # a damaged file must not stop the other cases
             found = CaseFound(case, problem=in_words(error))
-        yield found
+        yield replace(found, patient=patient, time=times.get(case, ""), prior=priors.get(case, ""))
 
 
-def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
-    """Warnings about a data set as a whole: its layout, missing labels, cases with the same image."""
+def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[tuple[str, str]]:
+    """Warnings about a data set as a whole: times, its layout, missing labels, cases with the same image.
+
+    Each has what it is about before it, a case, a patient or nothing, as `once` takes them.
+    """
     warnings = list(remarks_of(dataset))
     usable = [one for one in found if not one.problem]
     labels = {target.label for one in usable for target in one.targets}
@@ -81,7 +100,7 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
     if isinstance(dataset, Folder):
         never = "never counts; it fits no case, or an earlier line fits the same ones"
         unmatched = dataset.rules.unmatched(dataset.cases())
-        warnings += [f'"{key}" under [patients] in {FILE} {never}' for key in unmatched]
+        warnings += [f'"{key}" under [{section}] in {FILE} {never}' for section, key in unmatched]
         keys = labels | {target.id for one in usable for target in one.targets}
         unknown = [key for key in dataset.rules.names if key not in keys]
         warnings += [f'"{key}" under [names] in {FILE} is no label and no target of any case' for key in unknown]
@@ -93,7 +112,15 @@ def warnings_of(dataset: Dataset, found: Sequence[CaseFound]) -> list[str]:
         kinds = sorted({getattr(one, what) for one in usable})
         if len(kinds) > 1:
             warnings.append(f"{what} differs between cases, from {_text(kinds[0])} to {_text(kinds[-1])}")
-    return warnings
+    return [*_times(dataset, found)[1], *(("", warning) for warning in warnings)]
+
+
+def _times(dataset: Dataset, found: Sequence[CaseFound]) -> tuple[str, list[tuple[str, str]]]:
+    """What `time_check` says of the cases whose patients are known."""
+    try:
+        return time_check(dataset, [one.case for one in found if one.patient])
+    except IntraBenchError as error:
+        return "", [("", in_words(error))]
 
 
 def opening(dataset: Dataset) -> str:
@@ -146,10 +173,11 @@ def closing(dataset: Dataset, found: Sequence[CaseFound], every: bool = False) -
         sizes.setdefault(target.label, []).append(target.voxels)
     lost = sum(bool(one.problem) for one in found)
     unusable = f", {lost} of them cannot be used" if lost else ""
-    patients = len({patient_of(dataset, one.case) for one in found})
+    patients = len({one.patient for one in found if one.patient})
     lines = [
         f"cases: {len(found)} of {several(patients, 'patient')}{unusable}; targets: {sum(map(len, sizes.values()))}"
     ]
+    lines += filter(None, [_times(dataset, found)[0]])
     shown = sorted(sizes.items())[: None if every else _LABELS]
     lines += [f"  {label}: {len(all_)}, {min(all_)} to {max(all_)} voxels" for label, all_ in shown]
     if more := len(sizes) - len(shown):
@@ -157,7 +185,7 @@ def closing(dataset: Dataset, found: Sequence[CaseFound], every: bool = False) -
     labels = {*sizes, *_promised(dataset)}
     problems = [(one.case, f"CANNOT BE USED: {one.problem}") for one in found if one.problem]
     warnings = [(one.case, warning) for one in found for warning in one.warnings]
-    warnings += [("", warning) for warning in warnings_of(dataset, found)]
+    warnings += warnings_of(dataset, found)
     lines += once(problems, labels, every)
     return lines + [f"warning: {line}" for line in once(warnings, labels, every)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,8 +28,9 @@ from intrabench.volume import Volume, check_intensities
 from intrabench.workspace import data_root
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
-_ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID")
+_ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID", "StudyDate", "StudyTime")
 _FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.KEYWORDS)
+_DATE, _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)$"), re.compile(r"(\d\d)(\d\d)?(\d\d)?")
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _FRAMES = "SharedFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (*_IDENTITY, _FRAMES, "NumberOfFrames", *dicom_plane.TAGS, *dicom_pixels.TAGS, *dicom_mosaic.TAGS)
@@ -38,10 +40,11 @@ _READ = (*_IDENTITY, _FRAMES, "NumberOfFrames", *dicom_plane.TAGS, *dicom_pixels
 class FoundSeries:
     """A series in a folder, as described by its headers; missing texts are empty.
 
-    number: the SeriesNumber. study: the StudyInstanceUID. frame_of_reference: empty if a file has several. instances:
-    SOPInstanceUIDs of the files. refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on: those
-    that a file names or, if none of these is in the folder, those there that hold single images that it names.
-    images_named: how many single images those are, also elsewhere.
+    number: the SeriesNumber. study: the StudyInstanceUID. study_date, study_time: as 2021-03-04 and 10:15:00.
+    frame_of_reference: empty if a file has several. instances: SOPInstanceUIDs of the files. refers_to: for SEG and
+    RTSTRUCT, the UIDs of the series that they were drawn on: those that a file names or, if none of these is in the
+    folder, those there that hold single images that it names. images_named: how many single images those are, also
+    elsewhere.
     """
 
     uid: str
@@ -50,6 +53,8 @@ class FoundSeries:
     description: str
     patient_id: str
     study: str
+    study_date: str
+    study_time: str
     frame_of_reference: str
     paths: tuple[Path, ...]
     instances: frozenset[str]
@@ -200,11 +205,18 @@ def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) 
         text("SeriesDescription"),
         text("PatientID"),
         text("StudyInstanceUID"),
+        _joined("-", _DATE.match(text("StudyDate"))),
+        _joined(":", _TIME.match(text("StudyTime"))),
         # structure sets state it among their references
         "".join(references.frames) if len(references.frames) == 1 else "",
         tuple(path for path, _ in files),
         frozenset(str(header.SOPInstanceUID) for _, header in files),
     )
+
+
+def _joined(sign: str, found: re.Match[str] | None) -> str:
+    """The parts of a date or time; empty if it is none."""
+    return sign.join(found.groups("00")) if found else ""
 
 
 def _number(header: Any) -> str:

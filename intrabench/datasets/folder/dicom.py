@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,23 @@ class Dicom(Layout):
     def patient(self, case: str) -> str:
         """The PatientID; an image without one is of its own patient."""
         return self.content[case][0].patient_id or case
+
+    def time(self, case: str) -> str:
+        """The date of the study, and the time of day if the patient has several studies of that date."""
+        image, _ = self.content[case]
+        alone = self._studies[image.patient_id, image.study_date] == 1
+        return image.study_date if alone or not image.study_date else f"{image.study_date} {image.study_time}".strip()
+
+    @cached_property
+    def _studies(self) -> Mapping[tuple[str, str], int]:
+        """How many studies a patient has of a date."""
+        studies = {(one.patient_id, one.study_date, one.study) for one, _ in self.content.values()}
+        return Counter((patient, date) for patient, date, _ in studies)
+
+    def series(self, case: str) -> str:
+        """Modality and SeriesDescription."""
+        image, _ = self.content[case]
+        return f"{image.modality} {image.description}".strip()
 
     @property
     def version(self) -> str:

@@ -111,6 +111,14 @@ class Folder(Dataset):
         """The patient in ``dataset.toml``, else in the files, else the case."""
         return self.rules.patient(case) or self.layout.patient(case)
 
+    def time(self, case: str) -> str:
+        """The time in ``dataset.toml``, else in the files."""
+        return self.rules.time(case) or self.layout.time(case)
+
+    def series(self, case: str) -> str:
+        """That in the files."""
+        return self.layout.series(case)
+
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files of the case, and ``dataset.toml`` if it exists."""
         rules = self._root / FILE
@@ -184,7 +192,7 @@ def open_folder(spec: str) -> Folder:
     folder = specs.build(Folder, {**arguments, "path": name}, spec)
     if folder.channel < 0:
         raise IntraBenchError(f"{spec!r}: channels count from 0; give channel=0 or more")
-    folder.rules.check_patients(folder.cases(), folder._root / FILE)  # as problems with the path, reported at once
+    folder.rules.check_cases(folder.cases(), folder._root / FILE)  # as problems with the path, reported at once
     return folder
 
 

@@ -87,6 +87,10 @@ class Layout(ABC):
             IntraBenchError: files are missing, cannot be read or do not fit together.
         """
 
+    def series(self, case: str) -> str:
+        """Which of several scans of a patient at one time a case is, if the files say it, else an empty text."""
+        return ""
+
 
 _Found = TypeVar("_Found", bound=Layout)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -116,6 +117,17 @@ Rule = Annotated[Components | None, BeforeValidator(_as_rule)]
 """The rule of instances: connected components, or (None) everything under one value or name in the files."""
 
 
+def _as_text(value: Any) -> Any:
+    """A text, also of a whole number or a date without quotes."""
+    if not isinstance(value, str) and type(value) not in (int, date):
+        raise ValueError('write it in quotes, such as "0.5"')
+    return str(value)
+
+
+Text = Annotated[str, BeforeValidator(_as_text)]
+"""A patient or a time."""
+
+
 def _as_names(value: Any) -> Any:
     """``"NAME"`` or ``["NAME", "SYNONYM"]``."""
     names = [value] if isinstance(value, str) else value
@@ -147,9 +159,10 @@ class Rules(_Table):
     happens to a DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles.
     contours: whether voxels whose centres lie on a contour of an RTSTRUCT are inside. coding: how the pixels of mask
     pictures encode objects. threshold, round: as in `LabelValues`. spacing: that of stacks of pictures along ``(z, y,
-    x)`` in mm, instead of what they state. patients: maps names of cases, in which ``*`` stands for any text, to
-    patients, in whose names ``*`` stands for what the first ``*`` matched; the first match counts. names: what people
-    call a label, or a target, with synonyms (`DatasetCard.names`). layout: the one to use if the files have several.
+    x)`` in mm, instead of what they state. patients, timepoints: map names of cases, in which ``*`` stands for any
+    text, to their patients and times, in which ``*`` stands for what the first ``*`` matched; the first match counts.
+    names: what people call a label, or a target, with synonyms (`DatasetCard.names`). layout: the one to use if the
+    files have several.
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -172,7 +185,8 @@ class Rules(_Table):
     spacing: Annotated[tuple[float, float, float] | None, BeforeValidator(_as_spacing)] = None
     instances: Rule = None
     labels: dict[str, Annotated[Entry, BeforeValidator(_as_entry)]] = {}
-    patients: dict[str, Annotated[str, Field(min_length=1)]] = {}
+    patients: dict[str, Text] = {}
+    timepoints: dict[str, Text] = {}
     names: dict[str, Annotated[tuple[str, ...], BeforeValidator(_as_names)]] = {}
 
     @model_validator(mode="before")
@@ -195,14 +209,15 @@ class Rules(_Table):
             raise ValueError("layout and image are two rules of where files are; keep one")
         return self
 
-    @field_validator("patients")
+    @field_validator("patients", "timepoints")
     @classmethod
-    def _check_names(cls, names: dict[str, str]) -> dict[str, str]:
-        for cases, patient in names.items():
-            if not patient.strip():
-                raise ValueError(f'"{cases}" has a blank name; write that of its patient')
-            if "*" in patient and "*" not in cases:
-                raise ValueError(f'"{cases}" = "{patient}" has a * for the patient, but none for the cases')
+    def _check_names(cls, names: dict[str, str], info: ValidationInfo) -> dict[str, str]:
+        what = "patient" if info.field_name == "patients" else "time"
+        for cases, name in names.items():
+            if not name.strip():
+                raise ValueError(f'"{cases}" has a blank {what}; write one')
+            if "*" in name and "*" not in cases:
+                raise ValueError(f'"{cases}" = "{name}" has a * for the {what}, but none for the cases')
         return names
 
     @field_validator("threshold")
@@ -263,35 +278,43 @@ class Rules(_Table):
 
     def patient(self, case: str) -> str:
         """The patient of a case; empty if none is given."""
-        key, first = self._matched(case)
-        return self.patients[key].replace("*", first) if key else ""
+        return _value(self.patients, case)
 
-    def check_patients(self, cases: Sequence[str], path: Path) -> None:
-        """Refuse a name under `patients` that no case has: its scan would silently be of another patient.
+    def time(self, case: str) -> str:
+        """The time of a case; empty if none is given."""
+        return _value(self.timepoints, case)
+
+    @property
+    def _of_cases(self) -> Mapping[str, Mapping[str, str]]:
+        """The sections whose keys are cases."""
+        return {"patients": self.patients, "timepoints": self.timepoints}
+
+    def check_cases(self, cases: Sequence[str], path: Path) -> None:
+        """Refuse a name under `patients` or `timepoints` that no case has: what is meant would silently be unsaid.
 
         path: the file that the rules are from. A pattern may fit no case; `unmatched` tells.
 
         Raises:
             IntraBenchError: there is such a name.
         """
-        for name in self.patients.keys() - set(cases):
-            if "*" not in name:
-                raise IntraBenchError(
-                    f"{path}: [patients] names {name!r}, which is no case{nearest(name, cases)}; correct or remove it; "
-                    f"the cases are {', '.join(cases[:8])}{' ...' if len(cases) > 8 else ''}"
-                )
+        for section, table in self._of_cases.items():
+            for name in table.keys() - set(cases):
+                if "*" not in name:
+                    raise IntraBenchError(
+                        f"{path}: [{section}] names {name!r}, which is no case{nearest(name, cases)}; correct or "
+                        f"remove it; the cases are {', '.join(cases[:8])}{' ...' if len(cases) > 8 else ''}"
+                    )
 
-    def unmatched(self, cases: Sequence[str]) -> list[str]:
-        """The keys of `patients` that never count: they fit no case, or an earlier key fits the same ones."""
-        used = {self._matched(case)[0] for case in cases}
-        return [key for key in self.patients if key not in used]
+    def unmatched(self, cases: Sequence[str]) -> list[tuple[str, str]]:
+        """Section and key of `patients` and `timepoints` that never count.
 
-    def _matched(self, case: str) -> tuple[str, str]:
-        """The first key of `patients` that fits a case, and the text that its first star matched."""
-        for key in self.patients:
-            if found := re.fullmatch("(.*)".join(map(re.escape, key.split("*"))), case):
-                return key, "".join(found.groups()[:1])
-        return "", ""
+        They fit no case, or an earlier key fits the same ones.
+        """
+        found = []
+        for section, table in self._of_cases.items():
+            used = {_matched(table, case)[0] for case in cases}
+            found += [(section, key) for key in table if key not in used]
+        return found
 
     def named(self, segment: Segment) -> tuple[str, Instances | None] | None:
         """The label of a segment and its rule of instances (None: it is one instance); None if it is left out."""
@@ -310,6 +333,20 @@ class Rules(_Table):
             if fnmatch.fnmatchcase(segment.name, key) or fnmatch.fnmatchcase(str(segment.number), key):
                 return entry
         return None
+
+
+def _value(table: Mapping[str, str], case: str) -> str:
+    """What a table says of a case; empty if no key fits."""
+    key, first = _matched(table, case)
+    return table[key].replace("*", first) if key else ""
+
+
+def _matched(table: Mapping[str, str], case: str) -> tuple[str, str]:
+    """The first key that fits a case, and the text that its first star matched."""
+    for key in table:
+        if found := re.fullmatch("(.*)".join(map(re.escape, key.split("*"))), case):
+            return key, "".join(found.groups()[:1])
+    return "", ""
 
 
 def _problem(error: ValidationError) -> str:

@@ -71,6 +71,11 @@ class View(Dataset):
         return f"{self.base.argument}+{short_spec_of(self.change)}"
 
     @property
+    def same_instances(self) -> bool:  # type: ignore[override]
+        """As in the data set."""
+        return self.base.same_instances
+
+    @property
     def stored_as(self) -> Dataset:
         """The data set, of which nothing is stored twice."""
         return self.base.stored_as
@@ -84,6 +89,8 @@ class View(Dataset):
     case_sources = _of_base(Dataset.case_sources)
     local_files = _of_base(Dataset.local_files)
     patient = _of_base(Dataset.patient)
+    time = _of_base(Dataset.time)
+    series = _of_base(Dataset.series)
     remarks = _of_base(Dataset.remarks)
     subsets = _of_base(Dataset.subsets)
     megabytes = _of_base(Dataset.megabytes)

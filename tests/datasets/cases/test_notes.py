@@ -84,7 +84,7 @@ def test_the_worst_folder_fits_one_screen(tmp_path: Path, say: Callable[..., Sai
     assert len(kinds) == len(about) == 9
     assert all(any(line.startswith(f"{kind}0, {kind}1") for line in about) for kind in kinds)
     assert lines[lines.index(next(line for line in lines if line.startswith("and "))) :] == wording
-    found = json.loads(say("data", "check", str(tmp_path / "lab"), "--json").out)
+    found = json.loads(say("data", "check", str(tmp_path / "lab"), "--json").out)["cases"]
     assert sorted(one["case"] for one in found if one["problem"]) == sorted(wrong)
     assert len(found) == 40
     every = say("data", "check", str(tmp_path / "lab"), "--all").out.splitlines()

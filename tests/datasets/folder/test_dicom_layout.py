@@ -14,6 +14,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
+from intrabench.datasets.cases.timepoints import follow_ups
 from intrabench.datasets.convert import dicom_series
 from intrabench.datasets.convert.dicom_series import find_series
 from intrabench.errors import IntraBenchError
@@ -327,6 +328,35 @@ def test_series_without_a_patient_and_uids_with_equal_ends(tmp_path: Path) -> No
     for series in ("1.2.1.12345678", "1.2.2.12345678"):
         drawn_series(tmp_path / "equal", series, PatientID="P")
     assert names_in(tmp_path / "equal") == ["P 1.2.1.12345678", "P 1.2.2.12345678"]
+
+
+def test_dates_of_studies_are_times(tmp_path: Path) -> None:
+    """With the time of day for two studies of a date; series of a study are no follow-ups of each other."""
+    root = tmp_path / "study"
+    for number, (study, date, clock, what) in enumerate(
+        [
+            ("first", "20190504", "101500", "T1"),
+            ("first", "20190504", "101500", "T2"),
+            ("second", "20210304", "153000.25", "T2"),
+            ("third", "20210304", "08", "T2"),
+            ("unknown", "", "120000", "T2"),
+        ]
+    ):
+        tags = {"StudyInstanceUID": uid(study), "StudyDate": date, "StudyTime": clock, "SeriesDescription": what}
+        drawn_series(root, f"1.2.3.1000000{number}", PatientID="P", **tags)
+    drawn_series(root, "1.2.3.20000000", PatientID="Q", StudyInstanceUID=uid("Q"), StudyDate="20210304")
+    for dataset in (registry.make("datasets", str(root)) for _ in range(2)):  # then from the list of headers
+        assert {case: dataset.time(case) for case in dataset.cases()} == {
+            "P 10000000": "2019-05-04",
+            "P 10000001": "2019-05-04",
+            "P 10000002": "2021-03-04 15:30:00",
+            "P 10000003": "2021-03-04 08:00:00",
+            "P 10000004": "",
+            "Q 20000000": "2021-03-04",
+        }
+        assert dataset.series("P 10000001") == "CT T2"
+        pairs = {one.case: one.prior for one in follow_ups(dataset)}
+        assert pairs == {"P 10000003": "P 10000001", "P 10000002": "P 10000003"}
 
 
 def test_a_series_number_that_is_none(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -96,6 +97,7 @@ def test_what_an_instance_is(tmp_path: Path, text: str, instances: dict[str, int
         ('"P01_*" = "Anna"\n"P*_scan*" = "number *"', ["Anna", "Anna", "number _2", "solo"]),
         ('"P01_scan2" = "solo"', ["P01_scan1", "solo", "P_2_scan1", "solo"]),
         ('"P?1_*" = "x"\n"*" = "all"', ["all"] * 4),
+        ('"P01_*" = 7\nsolo = 2021-03-04', ["7", "7", "P_2_scan1", "2021-03-04"]),
     ],
 )
 def test_patients(tmp_path: Path, text: str, patients: list[str]) -> None:
@@ -162,6 +164,49 @@ def test_names_that_nobody_can_type_are_one_sentence(tmp_path: Path, given: str,
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "times"),
+    [
+        ("", ["", "", ""]),
+        ('"*_t1" = "1"\n"P01_t10" = "10"', ["1", "10", ""]),
+        ('"*_t1" = 2021-03-04\n"P01_t10" = 2', ["2021-03-04", "2", ""]),
+        ('"P*" = "week *"\n"solo" = "never counts"\n"s*" = "0"', ["week 01_t1", "week 01_t10", "never counts"]),
+    ],
+)
+def test_times(tmp_path: Path, text: str, times: list[str]) -> None:
+    for case in ("P01_t1", "P01_t10", "solo"):
+        pair(tmp_path / "lab", case)
+    dataset = registry.make("datasets", str(rule(tmp_path / "lab", f"[timepoints]\n{text}")))
+    assert [dataset.time(case) for case in dataset.cases()] == times
+
+
+def test_the_check_says_which_scans_are_follow_ups(
+    tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
+    root = tmp_path / "lab"
+    for number, case in enumerate(("P1_t2", "P1_t10", "P2_t1", "P2_t2", "P2_t3", "P3")):
+        pair(root, case, number)
+    assert "time points" not in say("data", "check", str(root)).out
+    rule(root, '[patients]\n"*_*" = "*"\n[timepoints]\n"t2_*" = "*"\n')
+    assert line_with(say("data", "check", str(root)).out, "[timepoints]") == wording
+    each = "".join(f'"*_t{number}" = "t{number}"\n' for number in (1, 2, 3, 10))
+    rule(root, f'[patients]\n"*_*" = "*"\n[timepoints]\n{each}')
+    assert "time points: 2 patients with 2 to 3, 3 pairs of follow-up\n" in say("data", "check", str(root)).out
+    told = json.loads(say("data", "check", str(root), "--json").out)
+    assert [(one["case"], one["time"], one["prior"]) for one in told["cases"]] == [
+        ("P1_t10", "t10", "P1_t2"),
+        ("P1_t2", "t2", ""),
+        ("P2_t1", "t1", ""),
+        ("P2_t2", "t2", "P2_t1"),
+        ("P2_t3", "t3", "P2_t2"),
+        ("P3", "", ""),
+    ]
+    rule(root, f'[patients]\n"*_*" = "*"\n[timepoints]\n"P9*" = "9"\n"P1*" = "1"\n{each}')
+    told = json.loads(say("data", "check", str(root), "--json").out)
+    assert told["warnings"] == wording
+    assert not any("time" in warning for one in told["cases"] for warning in one["warnings"])
+
+
 def test_patients_reach_rows_that_were_there_before(tmp_path: Path) -> None:
     root = pair(pair(tmp_path / "lab", "P01_a"), "P01_b", 1)
     before = intrabench.run("box_fill", "box_slice", root, out="r")
@@ -204,7 +249,11 @@ def test_another_model_tells_that_patients_changed(tmp_path: Path, say: Callable
         '[patients]\nP01_a = ""',
         '[patients]\nc1 = " "',
         '[patients]\nc11 = "P"',
-        "[patients]\nP01_a = 1",
+        "[patients]\nP01_a = 0.50",
+        "[timepoints]\nP01_a = true",
+        '[timepoints]\nc1 = "*"',
+        '[timepoints]\nc1 = " "',
+        '[timepoints]\nc11 = "2"',
         "name =",
         'nmae = "x"',
         'name = "a b"',
