@@ -10,7 +10,6 @@ from functools import cache, partial
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, Files
-from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
@@ -67,7 +66,7 @@ class IdcSet(Dataset):
         references = References.of(contents)
         image = _image([series for series in pinned if series is not labels], references, path)
         files.fetch(image)
-        series = read_series(one_acquisition(image.paths(files.downloads), References.drawn_on(contents)))
+        series = read_series(image.paths(files.downloads), drawn_on=References.drawn_on([contents]))
         # published labels are taken as far as there are images, and what is cut off is said
         segments, notes = kept_segments(READERS[labels.kind](path, series), "cut" if labels.kind == "SEG" else "refuse")
         volume = replace(series.volume, notes=(*series.volume.notes, *notes))

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_references import References, drawn_at
 from intrabench.datasets.convert.dicom_seg import read_seg
@@ -80,14 +79,11 @@ class Dicom(Layout):
             if rules.gaps == "longest":
                 with reading(path):
                     places.append(drawn_at(content))
-        drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
-        chosen = one_acquisition(image.paths, drawn_on)
-        series = read_series(chosen, rules.gaps, np.concatenate(places))
+        drawn_on = References.drawn_on(contents)
+        series = read_series(image.paths, rules.gaps, np.concatenate(places), drawn_on, rules.phase)
         segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series, rules)]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
-        all_, used = len(image.paths), len(chosen)
-        notes = [f"the series has several acquisitions; {used} of {all_} images are used"] if used < all_ else []
-        notes += [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
+        notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
         notes += [
             f"{_asked(one)}; the only series of its study and frame of reference is taken instead"
             for one in drawn

@@ -106,5 +106,5 @@ def test_a_mosaic_without_its_private_tags(tmp_path: Path, wording: SnapshotAsse
 
 def test_two_mosaics_are_two_volumes(tmp_path: Path) -> None:
     other = change(mosaic(tmp_path / "b"), SeriesInstanceUID=uid("one"), SOPInstanceUID=uid("other"))
-    with pytest.raises(IntraBenchError, match="at the same position"):
+    with pytest.raises(IntraBenchError, match="2 images at each position"):
         read_series([change(mosaic(tmp_path / "a"), SeriesInstanceUID=uid("one")), other])

@@ -19,7 +19,7 @@ from intrabench.datasets.convert.dicom_series import find_series
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from intrabench.workspace import data_root
-from tests.datasets.convert.dicom_files import change, uid, write_ct, write_rtstruct, write_seg
+from tests.datasets.convert.dicom_files import change, save, uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import NO_FILES, SHAPE, found, image, labels, load, same
 from tests.wording import without_reasons
 
@@ -71,21 +71,39 @@ def test_dicom(tmp_path: Path, wording: SnapshotAssertion) -> None:
     assert np.array_equal(scan.grid.from_canonical(scan.array), image())
 
 
-def test_the_acquisition_that_is_left_out_is_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
-    scan = (image().T + 1000).astype(np.uint16)
-    first, second = (
-        write_ct(
-            tmp_path / "ct" / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", AcquisitionNumber=number
-        )
-        for number in (1, 2)
+def test_a_series_of_several_phases(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """The segmentation tells which one is used; if it names nothing, dataset.toml does."""
+    scan, root = (image().T + 1000).astype(np.uint16), tmp_path / "ct"
+    first, second, third = (
+        write_ct(root / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", EchoTime=str(1.6 * number))
+        for number in (1, 2, 3)
     )
-    for path in (*first, *second):
+    for path in (*first, *second, *third):
         change(path, SeriesInstanceUID="1.2.9")
-    write_seg(tmp_path / "ct" / "seg.dcm", second, {"Liver": (DRAWN == 1).T})
-    volume, (liver,) = registry.make("datasets", str(tmp_path / "ct")).load("patient 1.2.9", NO_FILES)
-    assert volume.notes == wording
-    assert np.array_equal(volume.grid.from_canonical(volume.array), image() + 2)
-    assert liver.mask.voxels == 144
+    seg = write_seg(root / "seg.dcm", second, {"Liver": (DRAWN == 1).T})
+
+    def check(number: int) -> None:
+        volume, (liver,) = registry.make("datasets", str(root)).load("patient 1.2.9", NO_FILES)
+        assert volume.notes == wording
+        assert np.array_equal(volume.grid.from_canonical(volume.array), image() + number)
+        assert liver.mask.voxels == 144
+
+    check(2)
+    data = pydicom.dcmread(seg)
+    for frame in data.PerFrameFunctionalGroupsSequence:
+        del frame.DerivationImageSequence
+    save(seg, data, ReferencedSeriesSequence=None, SourceImageSequence=None)
+    with pytest.raises(IntraBenchError) as caught:
+        check(0)
+    assert caught == wording
+    for rule, number in (("3", 3), ("{ EchoTime = 1.6 }", 1)):
+        (root / "dataset.toml").write_text(f"phase = {rule}\n")
+        check(number)
+    for rule in ("0", "true", '"late"', "{}", "{ EchoTime = [1.6] }", "{ Echo = 1.6 }"):
+        (root / "dataset.toml").write_text(f"phase = {rule}\n")
+        with pytest.raises(IntraBenchError) as caught:
+            check(0)
+        assert caught == wording
 
 
 def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:
