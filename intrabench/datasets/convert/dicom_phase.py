@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 from typing import Any, NoReturn
-
-import numpy as np
 
 from intrabench.errors import IntraBenchError
 
@@ -247,7 +246,7 @@ def _fits(found: Value, wanted: Value) -> bool:
     """Whether a value is the one that is wanted, or one of several, as of ImageType."""
     if isinstance(found, str):
         return str(wanted) in (found, *found.split("\\"))
-    return not isinstance(wanted, str) and bool(np.isclose(found, wanted, rtol=1e-6, atol=0))
+    return not isinstance(wanted, str) and isclose(found, wanted, rel_tol=1e-6)
 
 
 def _toml(value: Value) -> str:

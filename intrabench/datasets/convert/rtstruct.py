@@ -14,8 +14,8 @@ from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.polygons import Contours, filled
 from intrabench.datasets.convert.resample import canonical_mask
-from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError, reading, several
+from intrabench.datasets.convert.segments import Drawn, Segment
+from intrabench.errors import IntraBenchError, reading, several, some
 from intrabench.mask import Floats, Mask
 
 _CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")
@@ -33,14 +33,14 @@ _COUNTED: dict[Contours, str] = {
 }
 
 
-def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") -> list[Segment]:
+def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") -> Drawn:
     """The regions of interest of a structure set as masks on the grid of its series, in the order of the file.
 
     A voxel is inside if its centre is inside; `contours` says whether one on a contour is. A contour belongs to the
     nearest slice, and the contours of one slice are combined by the even-odd rule (holes, keyholes, islands); one that
-    is there twice counts once. Points and open contours are left out, and so are regions without closed contours.
-    Contours outside of the volume are cut off, which the segment says (`Segment.lost`, `Segment.beside`); it also says
-    if all vertices lie on voxel centres. Names and numbers are ROIName and ROINumber.
+    is there twice counts once. Points and open contours are left out, and so are regions without contours, as notes
+    say. Contours outside of the volume are cut off, which the segment says (`Segment.lost`, `Segment.beside`); it also
+    says if all vertices lie on voxel centres. Names and numbers are ROIName and ROINumber.
 
     Raises:
         IntraBenchError: the file is not a structure set, truncated or drawn on other images; its contours are not in
@@ -56,15 +56,23 @@ def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") 
         int(required(item, "ReferencedROINumber", path)): item.get("ContourSequence") or ()
         for item in required(dataset, "ROIContourSequence", path)
     }
-    segments = []
+    segments, empty, notes = list[Segment](), list[str](), list[str]()
     for item in required(dataset, "StructureSetROISequence", path):
         name, number = str(item.get("ROIName") or ""), int(required(item, "ROINumber", path))
-        region = f"{path}: the region {name or number}"
-        closed = [points for contour in drawn.get(number, ()) if len(points := _points(contour, region))]
+        region, found = f"{path}: the region {name or number}", drawn.get(number, ())
+        closed = [points for contour in found if len(points := _points(contour, region))]
+        if not found:
+            empty.append(name or str(number))
+        elif opened := len(found) - len(closed):
+            kinds = sorted({str(one.get("ContourGeometricType")) for one in found} - {*_CLOSED}) or ["no points"]
+            what = f"open or empty contours ({', '.join(kinds)})"
+            notes.append(f"{region} has {what}, which are left out: {opened} of {len(found)}")
         if closed:
             once = list({points.tobytes(): points for points in closed}.values())  # two of a kind would cancel out
             segments.append(Segment(name, *_read(once, series, number, region, contours)))
-    return segments
+    if empty:
+        notes.append(f"{path} describes {several(len(empty), 'region')} without contours: {some(empty)}")
+    return segments, tuple(notes)
 
 
 def _points(contour: Any, region: str) -> Floats:

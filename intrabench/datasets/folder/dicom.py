@@ -17,14 +17,14 @@ from intrabench.datasets.convert.dicom_references import References, drawn_at
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import FoundSeries, Series, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Drawn
 from intrabench.datasets.convert.upright import equal_steps
 from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import IntraBenchError, reading, several
+from intrabench.errors import IntraBenchError, reading, several, some
 
-_READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
+_READERS: Mapping[str, Callable[[Path, Series, Rules], Drawn]] = {
     "SEG": lambda path, series, rules: read_seg(path, series, rules.resample),
     "RTSTRUCT": lambda path, series, rules: read_rtstruct(path, series, rules.contours),
 }
@@ -81,7 +81,8 @@ class Dicom(Layout):
                     places.append(drawn_at(content))
         drawn_on = References.drawn_on(contents)
         series = read_series(image.paths, rules.gaps, np.concatenate(places), drawn_on, rules.phase)
-        segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series, rules)]
+        read = [_READERS[modality](path, series, rules) for path, modality in files.values()]
+        segments = [segment for found, _ in read for segment in found]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
         notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
         notes += [
@@ -89,6 +90,7 @@ class Dicom(Layout):
             for one in drawn
             if one.refers and image.uid not in one.refers_to
         ]
+        notes += [note for _, noted in read for note in noted]
         volume = replace(series.volume, notes=(*series.volume.notes, *notes, *copies))
         return LoadedCase(*(equal_steps(volume, segments, series.levels) if series.uneven else (volume, segments)))
 
@@ -245,7 +247,7 @@ def _asked(drawn: FoundSeries) -> str:
     if not drawn.refers:
         return f"{drawn.paths[0]} does not name the images that it was drawn on"
     count = len(drawn.refers_to) or drawn.images_named
-    what = _some([f"series ...{_end(uid)}" for uid in drawn.refers_to]) or several(count, "image")
+    what = some([f"series ...{_end(uid)}" for uid in drawn.refers_to]) or several(count, "image")
     return f"{drawn.paths[0]} was drawn on {what}, which {'is' if count == 1 else 'are'} not in this folder"
 
 
@@ -254,12 +256,7 @@ def _listed(images: Sequence[FoundSeries]) -> str:
     texts = [
         ("series", one.number, one.description and f'"{one.description}"', f"...{_end(one.uid)}") for one in images
     ]
-    return _some([" ".join(filter(None, parts)) for parts in texts])
-
-
-def _some(texts: Sequence[str]) -> str:
-    """Texts, of many only the first ones."""
-    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
+    return some([" ".join(filter(None, parts)) for parts in texts])
 
 
 def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
@@ -284,5 +281,3 @@ def _end(uid: str) -> str:
 
 _END = 8
 """Digits of a UID in the name of a case, and in sentences."""
-_SHOWN = 4
-"""Series that a sentence names at most."""

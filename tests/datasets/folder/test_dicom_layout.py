@@ -75,7 +75,7 @@ def test_a_series_of_several_phases(tmp_path: Path, wording: SnapshotAssertion) 
     """The segmentation tells which one is used; if it names nothing, dataset.toml does."""
     scan, root = (image().T + 1000).astype(np.uint16), tmp_path / "ct"
     first, second, third = (
-        write_ct(root / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", EchoTime=str(1.6 * number))
+        write_ct(root / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", EchoTime=f"{1.6 * number:.1f}")
         for number in (1, 2, 3)
     )
     for path in (*first, *second, *third):
