@@ -29,7 +29,7 @@ from intrabench.volume import Volume, check_intensities
 from intrabench.workspace import data_root
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
-_ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID")
+_ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID", "ImageType")
 _FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.KEYWORDS)
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _SHARED, _FRAMES = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"  # only in multi-frame files
@@ -41,12 +41,13 @@ _READ = (
 
 @dataclass(frozen=True)
 class FoundSeries:
-    """A series in a folder, as described by its headers; missing texts are empty.
+    """A series in a folder, or a file of one of SEG or RTSTRUCT, as described by its headers; missing texts are empty.
 
     number: the SeriesNumber. study: the StudyInstanceUID. frame_of_reference: empty if a file has several. instances:
     SOPInstanceUIDs of the files. refers_to: for SEG and RTSTRUCT, the UIDs of the series that they were drawn on: those
     that a file names or, if none of these is in the folder, those there that hold single images that it names.
-    images_named: how many single images those are, also elsewhere.
+    images_named: how many single images those are, also elsewhere. localizer: whether its images are for orientation
+    only.
     """
 
     uid: str
@@ -60,6 +61,7 @@ class FoundSeries:
     instances: frozenset[str]
     refers_to: tuple[str, ...] = ()
     images_named: int = 0
+    localizer: bool = False
 
     @property
     def refers(self) -> bool:
@@ -152,15 +154,16 @@ class _Slice:
 def find_series(folder: Path) -> tuple[list[FoundSeries], dict[Path, str]]:
     """All series in a folder and its subfolders, sorted by UID; only headers are read, once.
 
-    DICOMDIR and files of other formats are skipped. DICOM files with damaged headers, and ``.dcm`` files that are not
-    DICOM, are left out; the second result has a sentence for each.
+    Each file of SEG and RTSTRUCT is on its own, because they may be drawn on different images. DICOMDIR, hidden files
+    and files of other formats, whatever they are called, are skipped. DICOM files with damaged headers, and ``.dcm``
+    files that are not DICOM, are left out; the second result has a sentence for each.
 
     Raises:
         IntraBenchError: the folder does not exist.
     """
     if not folder.is_dir():
         raise IntraBenchError(f"{folder} is not a folder; give the folder that holds the DICOM files")
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(files_below(folder))
     listing = Listing.of(folder, files)
     if (known := listing.read()) is not None:
         return known, {}
@@ -170,10 +173,17 @@ def find_series(folder: Path) -> tuple[list[FoundSeries], dict[Path, str]]:
     return found, broken
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files of a folder at any depth, without hidden ones and those of hidden folders."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "."]
+        yield from (path for name in names if name[0] != "." and (path := Path(place, name)).is_file())
+
+
 def _read_headers(files: Iterable[Path]) -> tuple[list[FoundSeries], dict[Path, str]]:
     from pydicom.uid import MediaStorageDirectoryStorage
 
-    grouped: dict[str, list[tuple[Path, Any]]] = {}
+    grouped: dict[tuple[str, Path], list[tuple[Path, Any]]] = {}
     broken: dict[Path, str] = {}
     for path in files:
         try:
@@ -186,10 +196,11 @@ def _read_headers(files: Iterable[Path]) -> tuple[list[FoundSeries], dict[Path, 
             if not isinstance(error, NotDicom) or path.suffix.lower() == ".dcm":
                 broken[path] = str(error)
             continue
-        grouped.setdefault(str(header.SeriesInstanceUID), []).append((path, header))
-    references = {uid: References.of(files[0][1]) for uid, files in sorted(grouped.items())}
-    found = [_found(uid, grouped[uid], named) for uid, named in references.items()]
-    return [_referring(series, references[series.uid], found) for series in found], broken
+        alone = path if header.get("Modality") in _DRAWN else Path()
+        grouped.setdefault((str(header.SeriesInstanceUID), alone), []).append((path, header))
+    references = {key: References.of(files[0][1]) for key, files in sorted(grouped.items())}
+    found = [_found(key[0], grouped[key], named) for key, named in references.items()]
+    return [_referring(*one, found) for one in zip(found, references.values(), strict=True)], broken
 
 
 def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) -> FoundSeries:
@@ -207,6 +218,7 @@ def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) 
         "".join(references.frames) if len(references.frames) == 1 else "",
         tuple(path for path, _ in files),
         frozenset(str(header.SOPInstanceUID) for _, header in files),
+        localizer="LOCALIZER" in (files[0][1].get("ImageType") or ()),
     )
 
 

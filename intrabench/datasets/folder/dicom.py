@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_references import References, drawn_at
 from intrabench.datasets.convert.dicom_seg import read_seg
-from intrabench.datasets.convert.dicom_series import FoundSeries, Series, find_series, read_series
+from intrabench.datasets.convert.dicom_series import FoundSeries, Series, files_below, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.datasets.convert.segments import Drawn
 from intrabench.datasets.convert.upright import equal_steps
@@ -51,9 +50,10 @@ class Dicom(Layout):
         """That of the data set; since version 3 cases are named by what their own series says.
 
         Since version 4 contours take all voxels on them; since version 5 segmentations of images that are not there
-        belong to the only series of their study and frame of reference.
+        belong to the only series of their study and frame of reference; since version 6 each file of a series of
+        segmentations belongs to the images that it names itself.
         """
-        return "5"
+        return "6"
 
     def complete(self) -> tuple[str, ...]:
         """Those whose files can all be read."""
@@ -98,28 +98,30 @@ class Dicom(Layout):
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     """The layout of a folder that contains DICOM files at any depth; None if there are none.
 
-    They may have any names but those of other formats. Only if there is one, all headers are read.
+    Only if there is one that is not named like a file of another format, all headers are read.
     """
-    if label is not None or not any(map(_is_dicom, _candidates(path))):
+    if label is not None or not any(_is_dicom(file) for file in files_below(path) if not ending(file)):
         return None
     if channel:
         return _without_cases(f"{path} has DICOM series, which have no channels; omit channel={channel}")
     found, broken = find_series(path)
     suspects = _suspects(path, found, broken)
     images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS)]
+    scans = [one for one in images if not one.localizer]
     drawn: dict[str, list[FoundSeries]] = {}
     strays = []
     for one in found:
         if one.modality in _READERS:
             # Of a file that cannot be read nobody knows whether it is what the segmentation names.
-            on = _named(one, images) if one.refers and one.uid in suspects else _drawn_on(one, images)
+            certain = one.refers and one.uid in suspects
+            on = _named(one, images) or ([] if certain else _only(one, scans))
             strays += [] if on else [one]
             for image in on:
                 drawn.setdefault(image.uid, []).append(one)
     used = [image for image in images if image.uid in drawn]
     alone = [one for one in (*images, *strays) if one.uid not in drawn]
     incomplete = [(one, _may_lack(one, suspects[one.uid])) for one in alone if one.uid in suspects]
-    unmatched = [_unmatched(one, images) for one in strays if one.uid not in suspects]
+    unmatched = [_unmatched(one, scans) for one in strays if one.uid not in suspects]
     if not used:
         lacking = [why for one, why in incomplete if one in strays]
         return _without_cases(f"{path} has {_unusable(images, strays, [*unmatched, *lacking, *broken.values()])}")
@@ -171,16 +173,7 @@ def _without_cases(problem: str) -> Dicom:
     return Dicom(kind="DICOM", content={}, problem=problem)
 
 
-def _candidates(folder: Path) -> Iterator[Path]:
-    """The files at any depth that are of no other format by their name, without those of hidden folders."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] != "."]
-        yield from (path for path in (Path(place, name) for name in names) if not ending(path))
-
-
 def _is_dicom(path: Path) -> bool:
-    if not path.is_file():
-        return False
     try:
         with path.open("rb") as file:
             return file.read(132).endswith(b"DICM")
@@ -195,10 +188,10 @@ def _lacking(content: Any, image: FoundSeries) -> frozenset[str]:
     return references.instances - image.instances if here else frozenset()
 
 
-def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
-    """The series that a file refers to; if none of these is there, the only one that it may be of."""
-    likely = _likely(drawn, images)
-    return _named(drawn, images) or (likely if len(likely) == 1 else [])
+def _only(drawn: FoundSeries, scans: Sequence[FoundSeries]) -> list[FoundSeries]:
+    """The series that a file may be of, if it is only one."""
+    likely = _likely(drawn, scans)
+    return likely if len(likely) == 1 else []
 
 
 def _named(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:

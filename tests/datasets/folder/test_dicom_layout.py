@@ -196,11 +196,12 @@ def beside(root: Path, **tags: Any) -> None:
 def test_the_only_series_of_a_study_and_frame_is_taken_for_one_that_is_gone(
     tmp_path: Path, drawn: str, wording: SnapshotAssertion
 ) -> None:
-    """Those of other studies and frames, and a dose on the same images, do not make it two."""
+    """Those of other studies and frames, and a localizer and a dose on the same images, do not make it two."""
     root = tmp_path / "study"
     stale(root, drawn)
     beside(root, StudyInstanceUID=uid("another"))
     beside(root, FrameOfReferenceUID=uid("another"), SeriesInstanceUID="1.2.840.5.4")
+    beside(root, ImageType=["ORIGINAL", "PRIMARY", "LOCALIZER"], SeriesInstanceUID="1.2.840.5.6")
     beside(root, Modality="RTDOSE", SeriesInstanceUID="1.2.840.5.5")
     dataset = registry.make("datasets", str(root))
     (case,) = dataset.cases()
@@ -212,7 +213,36 @@ def test_the_only_series_of_a_study_and_frame_is_taken_for_one_that_is_gone(
     assert np.array_equal(volume.grid.from_canonical(volume.array), image())
     (told,) = volume.notes
     assert told == wording
-    assert dataset.card.caveats == ("2 of 3 image series have no segmentation; they are left out",)
+    assert dataset.card.caveats == ("3 of 4 image series have no segmentation; they are left out",)
+
+
+def test_each_file_of_a_series_of_segmentations_has_its_own_images(tmp_path: Path) -> None:
+    scan, root = (image().T + 1000).astype(np.uint16), tmp_path / "study"
+    for number in (1, 2):
+        images = write_ct(root / str(number), scan, SeriesInstanceUID=f"1.2.{number}")
+        mask = np.equal(DRAWN.T, number)
+        write_seg(root / f"seg{number}", images, {"Liver": mask}, SeriesInstanceUID="1.2.9")
+    dataset = registry.make("datasets", str(root))
+    targets = {case: dataset.load(case, NO_FILES)[1] for case in dataset.cases()}
+    assert {case: [one.mask.voxels for one in found] for case, found in targets.items()} == {
+        "patient 1.2.1": [144],
+        "patient 1.2.2": [49],
+    }
+
+
+def test_names_of_files_tell_nothing_and_hidden_ones_are_left_out(tmp_path: Path) -> None:
+    root = tmp_path / "study"
+    images = write_ct(root / "ct", (image().T + 1000).astype(np.uint16), SeriesInstanceUID="1.2.3")
+    write_seg(root / "seg", images, {"Liver": DRAWN.T == 1})
+    images[2].rename(images[2].with_suffix(".nii"))
+    for place in (root / ".trash" / "a.dcm", root / "ct" / "._001.dcm"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(b"no DICOM")
+    write_ct(root / ".trash" / "ct", (image().T + 1000).astype(np.uint16))
+    (ct, seg), broken = find_series(root)
+    assert (len(ct.paths), seg.paths, broken) == (10, (root / "seg",), {})
+    volume, (liver,) = registry.make("datasets", str(root)).load("patient 1.2.3", NO_FILES)
+    assert (volume.shape[0], liver.mask.voxels, volume.notes) == (10, 144, ())
 
 
 def test_what_is_drawn_on_a_series_and_on_one_that_is_gone_is_one_case(tmp_path: Path) -> None:
