@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from intrabench.datasets.convert.dicom_phase import Named
 from intrabench.errors import IntraBenchError
 
-KEYWORDS = (
+LISTS = (
     "FrameOfReferenceUID",
     "ReferencedFrameOfReferenceSequence",
     "ReferencedSeriesSequence",
     "SourceImageSequence",
 )
-"""The top-level tags that hold references."""
+"""The top-level tags that hold references of a whole file."""
+TAGS = (*LISTS, "SOPInstanceUID", "PerFrameFunctionalGroupsSequence", "ROIContourSequence")
+"""The top-level tags that say what was drawn where."""
 
 _RT_SERIES = "ReferencedFrameOfReferenceSequence.RTReferencedStudySequence.RTReferencedSeriesSequence"
 _SERIES = ("ReferencedSeriesSequence.SeriesInstanceUID", f"{_RT_SERIES}.SeriesInstanceUID")

@@ -30,7 +30,7 @@ from intrabench.workspace import data_root
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
 _ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID", "ImageType")
-_FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.KEYWORDS)
+_FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.LISTS)
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _SHARED, _FRAMES = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.datasets.convert.dicom_file import read_dataset
-from intrabench.datasets.convert.dicom_references import References, drawn_at
+from intrabench.datasets.convert.dicom_references import TAGS, References, drawn_at
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import FoundSeries, Series, files_below, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
@@ -72,7 +72,7 @@ class Dicom(Layout):
         files: dict[str, tuple[Path, str]] = {}
         contents, places, copies = [], [np.empty((0, 3))], []
         for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
-            content = read_dataset(path)
+            content = read_dataset(path, *TAGS)  # pixels would stay in memory
             first, _ = files.setdefault(str(content.get("SOPInstanceUID")), (path, modality))
             copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
             contents.append(content)
