@@ -172,14 +172,19 @@ def read_labels_on(
     image: Path | None = None,
     remedy: str = "resample it to the image by nearest neighbour",
     to_labels: Callable[[Array, str], Array] = whole_numbers,
+    reorder: bool = False,
 ) -> tuple[Array, tuple[str, ...]]:
     """As `read_labels`, and a note if the grids are a little apart.
 
     image: the file of the scan, of which another grid may fit. remedy: what to do if the grids differ. to_labels: makes
-    labels of the values in the file, whose name it takes for messages (`LabelValues.labels`).
+    labels of the values in the file, whose name it takes for messages (`LabelValues.labels`). reorder: the axes may
+    have another order and other directions, if the voxels are at the same places.
     """
     array, affine = read_grid_array(path)
     own = _named(path, Grid, _spatial(array.shape), affine)
+    if reorder:
+        notes = on_same_grid(str(path), own.canonical, grid.canonical, remedy)
+        return to_labels(own.to_canonical(array), str(path)), notes
     notes = on_same_grid(str(path), own, grid, remedy, hint=lambda: fitting(path, own, image, grid))
     return to_labels(grid.to_canonical(array), str(path)), notes
 

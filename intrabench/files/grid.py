@@ -131,6 +131,11 @@ class Grid:
         back = ornt_transform(axcodes2ornt(_CANONICAL), io_orientation(self.affine))
         return np.ascontiguousarray(apply_orientation(array, back))
 
+    @property
+    def canonical(self) -> Grid:
+        """The grid of the canonical array; two files have the same one if they differ in the order of axes only."""
+        return Grid(self.canonical_shape, self.canonical_affine)
+
     @cached_property
     def from_canonical_index(self) -> NDArray[np.int64]:
         """(4, 4) The matrix that takes a canonical index ``(z, y, x, 1)`` to that of the file."""

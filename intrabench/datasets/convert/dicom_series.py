@@ -151,12 +151,13 @@ class _Slice:
     image: Image
 
 
-def find_series(folder: Path) -> tuple[list[FoundSeries], dict[Path, str]]:
+def find_series(folder: Path, listing: bool = True) -> tuple[list[FoundSeries], dict[Path, str]]:
     """All series in a folder and its subfolders, sorted by UID; only headers are read, once.
 
     Each file of SEG and RTSTRUCT is on its own, because they may be drawn on different images. DICOMDIR, hidden files
     and files of other formats, whatever they are called, are skipped. DICOM files with damaged headers, and ``.dcm``
-    files that are not DICOM, are left out; the second result has a sentence for each.
+    files that are not DICOM, are left out; the second result has a sentence for each. listing: a `Listing` may be read
+    and written.
 
     Raises:
         IntraBenchError: the folder does not exist.
@@ -164,12 +165,14 @@ def find_series(folder: Path) -> tuple[list[FoundSeries], dict[Path, str]]:
     if not folder.is_dir():
         raise IntraBenchError(f"{folder} is not a folder; give the folder that holds the DICOM files")
     files = sorted(files_below(folder))
-    listing = Listing.of(folder, files)
-    if (known := listing.read()) is not None:
+    if not listing:
+        return _read_headers(files)
+    stored = Listing.of(folder, files)
+    if (known := stored.read()) is not None:
         return known, {}
     found, broken = _read_headers(files)
     if not broken:  # what cannot be read may be readable next time, although the file is the same
-        listing.write(found)
+        stored.write(found)
     return found, broken
 
 

@@ -22,6 +22,7 @@ from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, reading, several, some
+from intrabench.volume import Volume
 
 _READERS: Mapping[str, Callable[[Path, Series, Rules], Drawn]] = {
     "SEG": lambda path, series, rules: read_seg(path, series, rules.resample),
@@ -100,7 +101,7 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
 
     Only if there is one that is not named like a file of another format, all headers are read.
     """
-    if label is not None or not any(_is_dicom(file) for file in files_below(path) if not ending(file)):
+    if label is not None or not has_dicom(path):
         return None
     if channel:
         return _without_cases(f"{path} has DICOM series, which have no channels; omit channel={channel}")
@@ -143,6 +144,33 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
         stated={"modality": modalities.pop()} if len(modalities) == 1 else {},
         notes=tuple(notes),
     )
+
+
+def has_dicom(folder: Path) -> bool:
+    """Whether there are DICOM files in a folder at any depth; they may have any names but those of other formats."""
+    return any(_is_dicom(file) for file in files_below(folder) if not ending(file))
+
+
+def read_only_series(folder: Path, rules: Rules) -> Volume:
+    """The one image series in a folder, at any depth, with a note on localizers and files of other modalities.
+
+    Uneven slices are resampled to equal steps if `Rules.gaps` says so: files that are no DICOM cannot hold others.
+
+    Raises:
+        IntraBenchError: there is none or several, a file cannot be read, or `read_series` refuses it.
+    """
+    found, broken = find_series(folder, listing=False)
+    images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS) and not one.localizer]
+    if broken:
+        raise IntraBenchError(f"{next(iter(broken.values()))}; or move that file away if it does not belong there")
+    if len(images) != 1:
+        there = f"{len(images)} DICOM image series: {_listed(images)}" if images else "no DICOM image series"
+        raise IntraBenchError(f"{folder} has {there}; keep one in this folder")
+    series = read_series(images[0].paths, rules.gaps, phase=rules.phase)
+    others = sorted({"localizer" if one.localizer else one.modality for one in found if one not in images})
+    notes = [f"{' and '.join(others)} files beside the images are not used"] if others else []
+    volume = replace(series.volume, notes=(*series.volume.notes, *notes))
+    return equal_steps(volume, [], series.levels)[0] if series.uneven else volume
 
 
 def _suspects(root: Path, found: Sequence[FoundSeries], broken: Mapping[Path, str]) -> dict[str, str]:

@@ -37,13 +37,14 @@ class Folder(Dataset):
 
     @cached_property
     def layout(self) -> Layout:
-        """The layout of the files.
+        """The layout of the files, or what the rule in ``dataset.toml`` says of them.
 
         Raises:
             IntraBenchError: the path does not exist, no layout is recognised, or several are and ``dataset.toml`` does
                 not choose.
         """
-        return recognise(self.path, Path(self.label) if self.label else None, self.channel, self.rules.layout)
+        label = Path(self.label) if self.label else None
+        return recognise(self.path, label, self.channel, self.rules.layout, self.rules.patterns)
 
     @cached_property
     def version(self) -> str:  # type: ignore[override]

@@ -55,6 +55,10 @@ class Layout(ABC):
         """The patient that a case is of, if the files say it, else the case."""
         return case
 
+    def time(self, case: str) -> str:
+        """The time point of its patient that a case is, if the files say it, else an empty text."""
+        return ""
+
     @abstractmethod
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files that a case is made from."""

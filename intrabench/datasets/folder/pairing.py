@@ -25,7 +25,8 @@ _ADDED = re.compile(rf"([-_. ](img|image|scan|ct|mr|0000|{_SEG}))+$", re.IGNOREC
 class Pair:
     """The files of a case. channel: the image's channel to use. problem: one sentence if the case cannot be used.
 
-    patient: whose image it is, if it is not named as the case.
+    image: a file, or a folder with one DICOM series. label: a file with all labels. structures: files of one structure
+    each, with its name. patient: whose image it is, if it is not named as the case. time: as in `Layout.time`.
     """
 
     image: Path | None
@@ -33,6 +34,21 @@ class Pair:
     channel: int = 0
     problem: str = ""
     patient: str = ""
+    structures: tuple[tuple[str, Path], ...] = ()
+    time: str = ""
+
+    @property
+    def labels(self) -> tuple[tuple[str, Path], ...]:
+        """The files of what was drawn, each with the name of its structure, empty for a file with all labels."""
+        return (*([("", self.label)] if self.label else []), *self.structures)
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """All files, each once; of a folder those in it, at any depth."""
+        image = [self.image] if self.image else []
+        if self.image and self.image.is_dir():
+            image = sorted(path for path in self.image.rglob("*") if path.is_file())
+        return tuple(dict.fromkeys((*image, *(path for _, path in self.labels))))
 
 
 def files_in(folder: Path) -> list[Path]:

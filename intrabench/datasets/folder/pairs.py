@@ -8,6 +8,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.folder.dicom import Dicom
 from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
 from intrabench.datasets.folder.npz import is_case
 from intrabench.datasets.folder.pairing import (
@@ -37,7 +38,7 @@ MASKS = tuple(PICTURES - {*PHOTOS})
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pairs(Layout):
-    """Cases with one image file and one label file each.
+    """Cases with one image each, and a label file or several of one structure each.
 
     regions: names of the values in label maps, with one or several values per name. more: further files that all cases
     are made from.
@@ -51,8 +52,10 @@ class Pairs(Layout):
     def version(self) -> str:
         """That of the data set; since version 3 ``.npz`` files have first boxes, and masks of pictures void pixels.
 
-        Since version 4 the pages of a TIFF file are a stack.
+        Since version 4 the pages of a TIFF file are a stack. Series of DICOM are read as `Dicom` does.
         """
+        if any(pair.image and pair.image.is_dir() for pair in self.content.values()):
+            return Dicom(kind="DICOM", content={}).version
         if any(pair.image and pages(pair.image) > 1 for pair in self.content.values()):
             return "4"
         later = any(pair.image and ending(pair.image) in (NPZ, *PICTURES) for pair in self.content.values())
@@ -62,8 +65,12 @@ class Pairs(Layout):
         """The image, if the name of the case says whose labels it has, too."""
         return self.content[case].patient or case
 
+    def time(self, case: str) -> str:
+        """The time point, if a rule says it."""
+        return self.content[case].time
+
     def complete(self) -> tuple[str, ...]:
-        """Those with one image and one label, also if one file holds both."""
+        """Those with one image and labels, also if one file holds both."""
         return tuple(
             case
             for case, pair in self.content.items()
@@ -71,18 +78,17 @@ class Pairs(Layout):
         )
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """The image and the label file, and the files that all cases use."""
-        pair = self.content[case]
-        return *dict.fromkeys(path for path in (pair.image, pair.label) if path), *self.more
+        """The image and the label files, and the files that all cases use."""
+        return *self.content[case].files, *self.more
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The image and its segments, with the names of the regions."""
         pair = self.content[case]
-        if pair.problem or pair.image is None or pair.label is None:
+        if pair.problem or pair.image is None or not pair.labels:
             raise IntraBenchError(pair.problem)
-        for path in (pair.image, pair.label):
+        for path in (pair.image, *(path for _, path in pair.labels)):
             check_name(path)
-        loaded = read_pair(pair.image, pair.label, pair.channel, rules)
+        loaded = read_pair(pair.image, pair.labels, pair.channel, rules)
         return replace(loaded, segments=self._named(loaded.segments)) if self.regions else loaded
 
     def _named(self, segments: Sequence[Segment]) -> list[Segment]:
@@ -153,14 +159,14 @@ def one_image(path: Path, label: Path | None, channel: int) -> Pairs | None:
         return None
     case = " ".join([stem(path), *(labelled(path, label) if label else [])])
     content = {case: Pair(path, label or path, channel, patient=stem(path))}
-    return Pairs(kind="one image", content=content, stated=_stated([path]))
+    return Pairs(kind="one image", content=content, stated=stated([path]))
 
 
 def _paired(kind: str, images: Sequence[Path], labels: Sequence[Path], channel: int) -> Pairs:
-    return Pairs(kind=kind, content=pair_up(images, labels, channel), stated=_stated(images))
+    return Pairs(kind=kind, content=pair_up(images, labels, channel), stated=stated(images))
 
 
-def _stated(images: Sequence[Path]) -> dict[str, str]:
-    """Photographs state what they are; stacks of pages are none."""
+def stated(images: Sequence[Path]) -> dict[str, str]:
+    """What a card can say of images: photographs state what they are; stacks of pages are none."""
     photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
     return {"modality": "natural RGB"} if photos else {}

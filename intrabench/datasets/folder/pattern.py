@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
+from intrabench.files.documents import written_toml
+
 Field = Literal["patient", "case", "time", "rater", "label"]
 """What a text in a path can be the name of."""
-_NAMED = re.compile(r"\{([^{}]*)\}|(\*)")
+_ANY = re.compile(r"\{(\w+)\}|\*")
+_TOKEN = re.compile(r"\{\w+\}|\*|[^{}*]+")
 
 
 @dataclass(frozen=True)
 class Pattern:
     """A path relative to a folder: `Field` names in braces stand for one text each, and ``*`` for any text in a name.
 
-    A field that comes twice stands for the same text. A field takes as much as it can: of ``{patient}_{time}.nii`` and
-    ``a_b_1.nii`` the patient is ``a_b``. A pattern that ends in ``/`` fits folders. Hidden files fit no field and no
-    star.
+    A field that comes twice stands for the same text. A pattern that ends in ``/`` fits folders. Hidden files fit no
+    field and no star.
 
     Raises:
         ValueError: it is empty, absolute, leaves the folder, or has other fields.
@@ -29,56 +31,185 @@ class Pattern:
     text: str
 
     def __post_init__(self) -> None:
-        parts = self.text.removesuffix("/").split("/")
-        if not all(parts) or {".", ".."} & set(parts):
+        if not all(self.parts) or {".", "..", "**"} & set(self.parts):
             raise ValueError(f'"{self.text}" is no path within the folder; write one such as "{{case}}/ct.nii.gz"')
         known = get_args(Field)
-        for name in re.findall(r"\{(.*?)\}", self.text):
+        for name in re.findall(r"\{([^{}]*)\}", self.text):
             if name not in known:
                 raise ValueError(f'"{self.text}" has the field {{{name}}}; fields are {", ".join(known)}')
+        if {"{", "}"} & set(re.sub(r"\{[^{}]*\}", "", self.text)):
+            raise ValueError(f'"{self.text}" has a brace without its partner; write fields as {{case}}')
+
+    @property
+    def parts(self) -> list[str]:
+        """The patterns of the names in the path."""
+        return self.text.removesuffix("/").split("/")
+
+    @property
+    def folders(self) -> bool:
+        """Whether it fits folders, not files."""
+        return self.text.endswith("/")
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
         """The names of its fields, each once, in order."""
-        return tuple(dict.fromkeys(re.findall(r"\{(.*?)\}", self.text)))
+        return tuple(name for name in dict.fromkeys(_ANY.findall(self.text)) if name)
 
-    def find(self, root: Path, known: Mapping[str, str] = {}) -> Iterator[tuple[Path, dict[str, str]]]:
+    @property
+    def unclear(self) -> str:
+        """Two fields, or a field and a star, between which there is no text, as written; empty if there are none.
+
+        A field that came before has a text.
+        """
+        known = set[str]()
+        for part in self.parts:
+            before = ""
+            for one in _TOKEN.findall(part):
+                if one != "*" and (one[0] != "{" or one in known):
+                    before = ""
+                elif before:
+                    return before + one
+                else:
+                    before = one
+                known.add(one)
+        return ""
+
+    @property
+    def fixed(self) -> str:
+        """Its characters that a path has to have: of two patterns, the more specific one has more."""
+        return _ANY.sub("", self.text)
+
+    def filled(self, texts: Mapping[str, str]) -> str:
+        """The pattern with the texts of fields that are known."""
+        return _ANY.sub(lambda found: texts.get(found[1], found[0]), self.text)
+
+    def find(self, root: Path) -> Iterator[tuple[Path, list[dict[str, str]]]]:
         """The files in `root` (or folders) that fit, sorted by name, each with the texts of its fields.
 
-        known: texts that fields have already.
+        These may be read in several ways, of which those with longer texts in the first fields come first: of
+        ``{case}_{label}.nii`` and ``a_b_c.nii`` the case is ``a_b``, or it is ``a``.
         """
-        yield from _find(root, self.text.removesuffix("/").split("/"), dict(known), self.text.endswith("/"))
+        yield from _find(root, [_TOKEN.findall(part) for part in self.parts], [{}], self.folders)
+
+
+@dataclass(frozen=True)
+class FilePatterns:
+    """The rule of the files of a folder.
+
+    image: of the scan; several patterns are channels. One that ends in ``/`` is a folder with one DICOM series. label:
+    of a label map. structures: of a file for each structure, whose name is ``{label}``. ``{rater}`` in both tells
+    people apart who drew the same scan.
+
+    Raises:
+        ValueError: it lacks the image or its labels, or fields do not fit; the message names the key in
+            ``dataset.toml``.
+    """
+
+    image: tuple[Pattern, ...]
+    label: Pattern | None = None
+    structures: Pattern | None = None
+
+    def __post_init__(self) -> None:
+        if not self.image:
+            raise ValueError('label or structures need image = "...", the pattern of the scans; add it')
+        if not self.labels:
+            raise ValueError('image needs label = "..." (label maps) or structures = "..." (a file each); add one')
+        of_image = set(self.image[0].fields)
+        for one in self.image:
+            if drawn := {"rater", "label"} & set(one.fields):
+                raise ValueError(f'image = "{one.text}" has {_named(drawn)}, which only labels have; remove it')
+            if of_image != set(one.fields):
+                both = f'"{self.image[0].text}" and "{one.text}"'
+                raise ValueError(f"image has the patterns {both} with different fields; write the same in all")
+            if one.unclear:
+                raise ValueError(
+                    f'image = "{one.text}" does not say where the parts of {one.unclear} end; write a text between them'
+                )
+            if one.text.endswith(".dcm"):
+                raise ValueError(
+                    f'image = "{one.text}" is a file; write the folder of a DICOM series, such as "{{case}}/"'
+                )
+            if one.folders and len(self.image) > 1:
+                raise ValueError(
+                    f'image = "{one.text}" is a folder of DICOM files, which has no channels; give it alone'
+                )
+        for key, pattern in self.labels.items():
+            text, fields = f'{key} = "{pattern.text}"', set(pattern.fields)
+            if pattern.folders:
+                raise ValueError(f"{text} is a folder; write the pattern of files")
+            if pattern.text.endswith(".dcm"):
+                raise ValueError(f"{text} is DICOM; SEG and RTSTRUCT say what they were drawn on, so remove the rule")
+            if key == "label" and "label" in fields:
+                raise ValueError(f"{text} has {{label}}, so it is a file for each structure; name it structures")
+            if key == "structures" and "label" not in fields:
+                raise ValueError(f"{text} lacks {{label}}; add it, or name it label if it is a label map")
+            if lacking := of_image - fields:
+                raise ValueError(f"{text} lacks {_named(lacking)}; add it")
+            if others := fields - of_image - {"rater", "label"}:
+                raise ValueError(f"{text} has {_named(others)}, which image lacks; add it there")
+        if len({"rater" in pattern.fields for pattern in self.labels.values()}) > 1:
+            raise ValueError("only one of label and structures has {rater}; add it to the other one")
+
+    @property
+    def labels(self) -> dict[str, Pattern]:
+        """The patterns of what was drawn, by their keys in ``dataset.toml``."""
+        both = {"label": self.label, "structures": self.structures}
+        return {key: pattern for key, pattern in both.items() if pattern}
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of the image, in the order that they have in the names of cases."""
+        return tuple(name for name in get_args(Field) if name in self.image[0].fields)
+
+    def lines(self) -> str:
+        """Its lines of ``dataset.toml``."""
+        image = [one.text for one in self.image]
+        labels = {key: pattern.text for key, pattern in self.labels.items()}
+        return written_toml({"image": image[0] if len(image) == 1 else image, **labels})
+
+
+def _named(fields: set[str]) -> str:
+    return " and ".join(f"{{{name}}}" for name in get_args(Field) if name in fields)
 
 
 def _find(
-    folder: Path, parts: list[str], known: dict[str, str], folders: bool
-) -> Iterator[tuple[Path, dict[str, str]]]:
-    expression = _expression(parts[0], known)
-    names = [parts[0]] if not _NAMED.search(parts[0]) else sorted(one.name for one in folder.iterdir())
+    folder: Path, parts: Sequence[Sequence[str]], known: Sequence[dict[str, str]], folders: bool
+) -> Iterator[tuple[Path, list[dict[str, str]]]]:
+    """The paths in a folder that fit the `parts` of a pattern; known: the ways to read the path of the folder."""
+    first = parts[0]
+    if any(one == "*" or (one[0] == "{" and one[1:-1] not in known[0]) for one in first):
+        names = sorted(path.name for path in folder.iterdir() if path.name[0] != "." or first[0][0] == ".")
+    else:  # no need to list a folder of many files
+        names = sorted(
+            {"".join(texts.get(one[1:-1], one) if one[0] == "{" else one for one in first) for texts in known}
+        )
     for name in names:
-        path, found = folder / name, expression.fullmatch(name)
-        if found is None or (name[0] == "." and name != parts[0]):
+        path = folder / name
+        read = [texts for before in known for texts in _read(first, name, before)]
+        read = list({tuple(texts.items()): texts for texts in read}.values())
+        if not read:
             continue
-        fields = known | found.groupdict()
         if len(parts) > 1:
             if path.is_dir():
-                yield from _find(path, parts[1:], fields, folders)
+                yield from _find(path, parts[1:], read, folders)
         elif path.is_dir() if folders else path.is_file():
-            yield path, fields
+            yield path, read
 
 
-def _expression(part: str, known: Mapping[str, str]) -> re.Pattern[str]:
-    """One name of a pattern as a regular expression with a group for each field that is not known."""
-    found, end, named = "", 0, set[str]()
-    for one in _NAMED.finditer(part):
-        field = one[1]
-        found += re.escape(part[end : one.start()])
-        if one[2]:
-            found += ".*"
-        elif field in known:
-            found += re.escape(known[field])
-        else:
-            found += f"(?P={field})" if field in named else f"(?P<{field}>.+)"
-            named.add(field)
-        end = one.end()
-    return re.compile(found + re.escape(part[end:]), re.DOTALL)
+def _read(tokens: Sequence[str], name: str, known: dict[str, str]) -> Iterator[dict[str, str]]:
+    """The ways to read a name, those with longer texts in the first fields first; known: texts that fields have."""
+    if not tokens:
+        if not name:
+            yield known
+        return
+    first, rest = tokens[0], tokens[1:]
+    field = first[1:-1] if first[0] == "{" else ""
+    fixed = known.get(field, "") if field else first if first != "*" else ""
+    if fixed:
+        if name.startswith(fixed):
+            yield from _read(rest, name[len(fixed) :], known)
+        return
+    after = rest[0] if rest and rest[0] != "*" and rest[0][0] != "{" else ""
+    for end in range(len(name), 0 if field else -1, -1) if rest else [len(name)]:
+        if name.startswith(after, end) and (end or not field):
+            yield from _read(rest, name[end:], known | {field: name[:end]} if field else known)

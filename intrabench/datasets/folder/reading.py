@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from intrabench.datasets.convert.photo import IGNORED, VOID, VOID_NOTE, has_void
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.folder.dicom import read_only_series
 from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.datasets.folder.npz import read_npz
 from intrabench.datasets.folder.pairing import NPZ, ending
@@ -30,28 +32,57 @@ _REMEDY = (
 )
 
 
-def read_pair(image: Path, label: Path, channel: int, rules: Rules) -> LoadedCase:
-    """An image and its labels: volumes, pictures, or ``.npz`` of the CVPR 2025 challenge.
+Read = Callable[[Path], tuple[Sequence[Segment], Sequence[str]]]
+"""What reads the segments in a file onto a scan, with notes on them."""
 
-    channel: the channel to use if the image has several.
+
+def read_pair(image: Path, labels: Sequence[tuple[str, Path]], channel: int, rules: Rules) -> LoadedCase:
+    """An image and what was drawn on it: volumes, pictures, or ``.npz`` of the CVPR 2025 challenge.
+
+    image: a file, or a folder with one DICOM series. labels: files with the name of the structure that each holds, or
+    an empty one if it holds several. In that of a structure, each value or segment is one more instance of it. They
+    are read one after the other, for the memory. channel: the channel to use if the image has several.
 
     Raises:
-        IntraBenchError: a file cannot be read or has the wrong content, or the labels are on a different grid.
+        IntraBenchError: a file cannot be read or has the wrong content, or labels are on a different grid.
     """
     if channel and (ending(image) == NPZ or ending(image) in PICTURES):
         raise IntraBenchError(f"{image} has only one channel; omit channel={channel}")
     if ending(image) == NPZ:
-        return read_npz(image, label, rules.values)
+        if [name for name, _ in labels] != [""]:
+            raise IntraBenchError(f"{image} takes its labels from one file with gts; name it by label, not structures")
+        return read_npz(image, labels[0][1], rules.values)
+    volume, read = _read_image(image, channel, rules)
+    segments, notes = list[Segment](), list(volume.notes)
+    for name, path in labels:
+        found, told = read(path)
+        if name:
+            ignored = [one for one in found if one.name == IGNORE and not one.number]
+            objects = [replace(one, name=name, number=0) for one in found if one not in ignored]
+            if len(objects) > 1:
+                notes.append(f"{path.name} holds {len(objects)} values or segments; each is an instance of {name}")
+            found = [*objects, *ignored]
+        segments += found
+        notes += told
+    return LoadedCase(replace(volume, notes=tuple(dict.fromkeys(notes))), segments)
+
+
+def _read_image(image: Path, channel: int, rules: Rules) -> tuple[Volume, Read]:
+    """The scan, and what reads its labels."""
+    if image.is_dir():
+        volume = read_only_series(image, rules)
+        return volume, lambda path: _read_labels(path, volume, None, rules)
     if pages(image) > 1:
-        return _read_pages(image, label, rules)
+        return _read_pages(image, rules)
     if ending(image) in PICTURES:
-        return _read_picture(image, label, rules)
-    volume = _read_channel(image, channel)
-    return _read_labels(label, volume, image, rules)
+        photo = read_photo(image)
+        return photo, lambda path: _read_mask(path, photo, image, rules)
+    scan = _read_channel(image, channel)
+    return scan, lambda path: _read_labels(path, scan, image, rules)
 
 
-def _read_picture(image: Path, label: Path, rules: Rules) -> LoadedCase:
-    volume = read_photo(image)
+def _read_mask(label: Path, volume: Volume, image: Path, rules: Rules) -> tuple[list[Segment], Sequence[str]]:
+    """The objects in a picture that is a mask, and what is ignored."""
     cut = isinstance(rules.threshold, float)
     ids = (read_grey(label) if cut else read_ids(label, rules.coding))[None]
     if ids.shape != volume.shape:
@@ -61,15 +92,15 @@ def _read_picture(image: Path, label: Path, rules: Rules) -> LoadedCase:
         )
     if rules.coding == "palette":
         ids = rules.values.labels(ids, str(label)).astype(np.int32)
-    if rules.coding == "palette" and not cut and str(VOID) not in rules.labels and has_void(label, ids):
+    void = rules.coding == "palette" and not cut and str(VOID) not in rules.labels and has_void(label, ids)
+    if void:
         ids[ids == VOID] = IGNORED
-        volume = replace(volume, notes=(*volume.notes, VOID_NOTE))
     ignored = [Segment(IGNORE, Mask.of(ids == IGNORED), 0)] if (ids == IGNORED).any() else []
-    return LoadedCase(volume, [*segments_of(ids.clip(0), "object"), *ignored])
+    return [*segments_of(ids.clip(0), "object"), *ignored], [VOID_NOTE] if void else []
 
 
-def _read_pages(image: Path, label: Path, rules: Rules) -> LoadedCase:
-    """A stack of pages and its labels, a stack of as many; a picture has no sides of a patient, and so has a stack."""
+def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
+    """A stack of pages, whose labels are stacks of as many; a picture has no sides of a patient, and so has a stack."""
     scan = read_stack(image)
     depth = len(scan.array)
     spacing = rules.spacing or scan.spacing_mm
@@ -78,27 +109,34 @@ def _read_pages(image: Path, label: Path, rules: Rules) -> LoadedCase:
             f"{image} is a stack of {depth} pages and does not state their spacing; write that along z, y and x in mm "
             "into dataset.toml, spacing = [2.0, 1.0, 1.0]"
         )
-    if ending(label) not in (".tif", ".tiff"):
-        raise IntraBenchError(f"{label} is no stack of pages, but {image.name} is; export both as TIFF files")
-    if pages(label) != depth:
-        raise IntraBenchError(
-            f"{label} has {several(pages(label), 'page')}, but {image.name} has {depth}; export both as stacks of one "
-            "size"
-        )
-    drawn = read_stack(label)
-    if drawn.array.shape != scan.array.shape:
-        raise IntraBenchError(
-            f"{label} has pages of {drawn.array.shape[1]} x {drawn.array.shape[2]} pixels, but those of {image.name} "
-            f"have {scan.array.shape[1]} x {scan.array.shape[2]}; export both in the same size"
-        )
     check_intensities(scan.array, str(image))
+
+    def other(what: str, stated: tuple[float, float, float] | None) -> list[str]:
+        if stated is None or np.allclose(stated, spacing, rtol=0.01):
+            return []
+        return [
+            f"the {what} another spacing, {' x '.join(f'{length:g}' for length in stated)} mm, which does not count"
+        ]
+
+    def read(label: Path) -> tuple[list[Segment], list[str]]:
+        if ending(label) not in (".tif", ".tiff"):
+            raise IntraBenchError(f"{label} is no stack of pages, but {image.name} is; export both as TIFF files")
+        if pages(label) != depth:
+            raise IntraBenchError(
+                f"{label} has {several(pages(label), 'page')}, but {image.name} has {depth}; export both as stacks of "
+                "one size"
+            )
+        drawn = read_stack(label)
+        if drawn.array.shape != scan.array.shape:
+            raise IntraBenchError(
+                f"{label} has pages of {drawn.array.shape[1]} x {drawn.array.shape[2]} pixels, but those of "
+                f"{image.name} have {scan.array.shape[1]} x {scan.array.shape[2]}; export both in the same size"
+            )
+        return segments_of(rules.values.labels(drawn.array, str(label))), other("labels state", drawn.spacing_mm)
+
     notes = [f"the {depth} pages are slices along z; the file states no orientation"]
-    for what, stated in (("file states", scan.spacing_mm), ("labels state", drawn.spacing_mm)):
-        if stated and not np.allclose(stated, spacing, rtol=0.01):
-            lengths = " x ".join(f"{length:g}" for length in stated)
-            notes.append(f"the {what} another spacing, {lengths} mm, which does not count")
-    volume = replace(Volume.from_canonical(scan.array, spacing), notes=tuple(notes))
-    return LoadedCase(volume, segments_of(rules.values.labels(drawn.array, str(label))))
+    notes += other("file states", scan.spacing_mm)
+    return replace(Volume.from_canonical(scan.array, spacing), notes=tuple(notes)), read
 
 
 def _read_channel(path: Path, channel: int) -> Volume:
@@ -130,8 +168,11 @@ def _channels(path: Path) -> int:
         return 1
 
 
-def _read_labels(path: Path, volume: Volume, image: Path, rules: Rules) -> LoadedCase:
-    """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`."""
+def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -> tuple[list[Segment], list[str]]:
+    """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`.
+
+    image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own.
+    """
     grid, notes, segments = volume.grid, list[str](), list[Segment]()
     if has_segments(path):
         for segment in drawn_in(path, rules.values):
@@ -140,14 +181,17 @@ def _read_labels(path: Path, volume: Volume, image: Path, rules: Rules) -> Loade
             segments.append(_placed(path, segment, grid))
     elif rules.resample:
         array, affine = read_grid_array(path)
-        notes += on_same_grid(str(path), Grid(array.shape, affine), grid, _REMEDY, resample=True)
+        own, like = Grid(array.shape, affine), grid
+        if image is None:
+            own, like = own.canonical, grid.canonical
+        notes += on_same_grid(str(path), own, like, _REMEDY, resample=True)
         labels = rules.values.labels(array, str(path))
         segments = [_placed(path, segment, grid) for segment in cut_out(labels, affine)]
     else:
-        labels, told = read_labels_on(path, grid, image, _REMEDY, rules.values.labels)
+        labels, told = read_labels_on(path, grid, image, _REMEDY, rules.values.labels, reorder=image is None)
         notes += told
         segments = segments_of(labels)
-    return LoadedCase(replace(volume, notes=(*volume.notes, *dict.fromkeys(notes))), segments)
+    return segments, notes
 
 
 def _placed(path: Path, segment: FileSegment, grid: Grid) -> Segment:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
+from intrabench.datasets.folder.by_pattern import by_pattern, check_found
 from intrabench.datasets.folder.dicom import dicom
 from intrabench.datasets.folder.layout import Layout, not_used
 from intrabench.datasets.folder.nnunet import nnunet
@@ -20,6 +21,7 @@ from intrabench.datasets.folder.pairs import (
     photos_beside_masks,
     two_folders,
 )
+from intrabench.datasets.folder.pattern import FilePatterns
 from intrabench.datasets.folder.rules import FILE, LayoutName
 from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
@@ -45,10 +47,17 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
 """Specific layouts before general ones."""
 
 
-def recognise(path: Path, label: Path | None, channel: int, name: LayoutName | None = None) -> Layout:
+def recognise(
+    path: Path,
+    label: Path | None,
+    channel: int,
+    name: LayoutName | None = None,
+    patterns: FilePatterns | None = None,
+) -> Layout:
     """The layout of a folder or file, with a note on each file of another layout that it does not use.
 
     A layout without a complete case counts only if no other has one. name: the one to use if a folder has several.
+    patterns: the rule of the files in a folder, instead of a layout.
 
     Raises:
         IntraBenchError: the path does not exist, no layout is recognised, or several are and none is named.
@@ -59,6 +68,8 @@ def recognise(path: Path, label: Path | None, channel: int, name: LayoutName | N
     try:
         if path.is_file():
             return _of_file(path, label, channel)
+        if patterns is not None:
+            return _by_rule(path, label, channel, patterns)
         found = _found(path, label, channel, name)
         chosen = _chosen(path, found, name)
         return _noted(path, chosen, [one for one in found.values() if one is not chosen])
@@ -72,6 +83,14 @@ def _of_file(path: Path, label: Path | None, channel: int) -> Layout:
     found = one_image(path, label, channel)
     if found is None:
         raise IntraBenchError(f"{path} is a single file without labels; give them as {path}:label=FILE")
+    return found
+
+
+def _by_rule(path: Path, label: Path | None, channel: int, patterns: FilePatterns) -> Layout:
+    if label is not None:
+        raise IntraBenchError(f"{path / FILE} says where the labels are; omit label={label}, or remove image from it")
+    found = by_pattern(path, patterns, channel)
+    check_found(path, patterns, channel, found)
     return found
 
 

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from intrabench.datasets.convert.dicom_phase import Phase
 from intrabench.datasets.convert.dicom_stack import Gaps
@@ -16,8 +25,9 @@ from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.photo import Coding
 from intrabench.datasets.convert.polygons import Contours
 from intrabench.datasets.convert.segments import Outside, Segment
+from intrabench.datasets.folder.pattern import FilePatterns, Pattern
 from intrabench.errors import IntraBenchError
-from intrabench.files.documents import read_toml
+from intrabench.files.documents import Unreadable, read_toml
 from intrabench.files.label_values import LabelValues, Threshold
 from intrabench.prompts import Prompts
 from intrabench.specs.specs import nearest
@@ -93,6 +103,19 @@ def _as_spacing(value: Any) -> Any:
     return tuple(map(float, lengths))
 
 
+def _as_pattern(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError('write the path of files within the folder, such as "{case}/ct.nii.gz"')
+    return Pattern(value)
+
+
+def _as_patterns(value: Any) -> Any:
+    """``"PATTERN"`` or ``["PATTERN", "PATTERN"]``."""
+    return tuple(map(_as_pattern, value if isinstance(value, list) and value else [value]))
+
+
+Files = Annotated[Pattern | None, BeforeValidator(_as_pattern)]
+"""A pattern of paths."""
 Rule = Annotated[Components | None, BeforeValidator(_as_rule)]
 """The rule of instances: connected components, or (None) everything under one value or name in the files."""
 
@@ -117,6 +140,9 @@ class Entry(_Table):
 class Rules(_Table):
     """The content of ``dataset.toml``.
 
+    image, label, structures: where files are (`FilePatterns`); then no layout is recognised. ``labels = "PATTERN"`` is
+    the same as `structures`, which may stand beside the table of labels.
+
     labels: maps values or names in the files, or globs of these, to labels. The first match counts; segments without a
     match are left out. Without this table, all segments are used under their names in the files. instances: the rule
     for labels that have no rule of their own. resample: resample labels on a different grid by nearest neighbour.
@@ -136,6 +162,9 @@ class Rules(_Table):
     licence: str = ""
     citation: str = ""
     layout: LayoutName | None = None
+    image: Annotated[tuple[Pattern, ...], BeforeValidator(_as_patterns)] = ()
+    label: Files = None
+    structures: Files = None
     resample: bool = False
     outside: Outside = "refuse"
     gaps: Gaps = "refuse"
@@ -150,6 +179,26 @@ class Rules(_Table):
     labels: dict[str, Annotated[Entry, BeforeValidator(_as_entry)]] = {}
     patients: dict[str, Annotated[str, Field(min_length=1)]] = {}
     names: dict[str, Annotated[tuple[str, ...], BeforeValidator(_as_names)]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _structures(cls, content: Any) -> Any:
+        """The text `labels` is the pattern of structures."""
+        if not isinstance(content, dict) or not isinstance(content.get("labels"), str):
+            return content
+        if "{label}" not in content["labels"]:
+            raise ValueError(
+                f'labels = "{content["labels"]}" lacks {{label}}; add it, or name it label if it is a label map'
+            )
+        if "structures" in content:
+            raise ValueError("labels and structures are both patterns of a file for each structure; keep one")
+        return {("structures" if key == "labels" else key): value for key, value in content.items()}
+
+    @model_validator(mode="after")
+    def _check_patterns(self) -> Rules:
+        if self.patterns and self.layout:
+            raise ValueError("layout and image are two rules of where files are; keep one")
+        return self
 
     @field_validator("patients")
     @classmethod
@@ -169,6 +218,12 @@ class Rules(_Table):
         return threshold
 
     @property
+    def patterns(self) -> FilePatterns | None:
+        """The rule of the files, if there is one."""
+        given = self.image or self.label or self.structures
+        return FilePatterns(self.image, self.label, self.structures) if given else None
+
+    @property
     def values(self) -> LabelValues:
         """How values in files become labels."""
         return LabelValues(self.threshold, self.round)
@@ -184,6 +239,14 @@ class Rules(_Table):
             return cls.model_validate(read_toml(path, {}))
         except FileNotFoundError:
             return cls()
+        except Unreadable as error:
+            if "overwrite a value" in str(error) and re.search(
+                r"^labels *=", path.read_text("utf-8-sig"), re.MULTILINE
+            ):
+                raise IntraBenchError(
+                    f'{path}: labels is a pattern and a table; write the pattern as structures = "..."'
+                ) from error
+            raise
         except ValidationError as error:
             raise IntraBenchError(f"{path}: {_problem(error)}") from error
 
@@ -243,9 +306,12 @@ def _problem(error: ValidationError) -> str:
     found = error.errors()
     # a key with a typo is also reported as missing
     first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+    said = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:
+        return said
     *outer, key = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":
         table = Rules if not outer else Components if outer[-1] == "instances" else Entry
         where, keys = f" in {'.'.join(outer)}" if outer else "", list(table.model_fields)
         return f"there is no key {key!r}{where}{nearest(key, keys)}; choose from {', '.join(keys)}"
-    return f"{'.'.join([*outer, key])} does not fit ({first['msg'].removeprefix('Value error, ')}); change the value"
+    return f"{'.'.join([*outer, key])} does not fit ({said}); change the value"
