@@ -32,6 +32,10 @@ _NO_SCANS = ("KO", "PR", "REG", "RTDOSE", "RTPLAN", "RTRECORD", "SR")
 """Modalities of series that lie beside scans; nothing is drawn on them."""
 
 
+_Content = dict[str, tuple[FoundSeries, Sequence[FoundSeries]]]
+"""The images of each case, and what was drawn on them."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dicom(Layout):
     """A case is an image series together with all segmentations drawn on it.
@@ -107,12 +111,12 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
         return _without_cases(f"{path} has DICOM series, which have no channels; omit channel={channel}")
     found, broken = find_series(path)
     suspects = _suspects(path, found, broken)
-    images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS)]
-    scans = [one for one in images if not one.localizer]
+    images = [one for one in found if _is_image(one)]
+    scans = [one for one in images if is_scan(one)]
     drawn: dict[str, list[FoundSeries]] = {}
     strays = []
     for one in found:
-        if one.modality in _READERS:
+        if is_drawn(one):
             # Of a file that cannot be read nobody knows whether it is what the segmentation names.
             certain = one.refers and one.uid in suspects
             on = _named(one, images) or ([] if certain else _only(one, scans))
@@ -125,11 +129,10 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     unmatched = [_unmatched(one, scans) for one in strays if one.uid not in suspects]
     if not used:
         lacking = [why for one, why in incomplete if one in strays]
-        return _without_cases(f"{path} has {_unusable(images, strays, [*unmatched, *lacking, *broken.values()])}")
+        problem = f"{path} has {_unusable(images, strays, [*unmatched, *lacking, *broken.values()])}"
+        return _without_cases(problem, images)
     names = _names([*used, *(one for one, _ in incomplete)])
-    series: dict[str, tuple[FoundSeries, Sequence[FoundSeries]]] = {
-        names[image.uid]: (image, drawn[image.uid]) for image in used
-    }
+    series: _Content = {names[image.uid]: (image, drawn[image.uid]) for image in used}
     series |= {names[one.uid]: (one, ()) for one, _ in incomplete}
     lost = {names[one.uid]: problem for one, problem in incomplete}
     modalities = {image.modality for image in used}
@@ -160,7 +163,7 @@ def read_only_series(folder: Path, rules: Rules) -> Volume:
         IntraBenchError: there is none or several, a file cannot be read, or `read_series` refuses it.
     """
     found, broken = find_series(folder, listing=False)
-    images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS) and not one.localizer]
+    images = [one for one in found if is_scan(one)]
     if broken:
         raise IntraBenchError(f"{next(iter(broken.values()))}; or move that file away if it does not belong there")
     if len(images) != 1:
@@ -171,6 +174,20 @@ def read_only_series(folder: Path, rules: Rules) -> Volume:
     notes = [f"{' and '.join(others)} files beside the images are not used"] if others else []
     volume = replace(series.volume, notes=(*series.volume.notes, *notes))
     return equal_steps(volume, [], series.levels)[0] if series.uneven else volume
+
+
+def is_drawn(one: FoundSeries) -> bool:
+    """Whether it is a segmentation or structure set."""
+    return one.modality in _READERS
+
+
+def is_scan(one: FoundSeries) -> bool:
+    """Whether it is an image series that is made to be segmented, so no localizer."""
+    return _is_image(one) and not one.localizer
+
+
+def _is_image(one: FoundSeries) -> bool:
+    return one.modality not in (*_READERS, *_NO_SCANS)
 
 
 def _suspects(root: Path, found: Sequence[FoundSeries], broken: Mapping[Path, str]) -> dict[str, str]:
@@ -190,15 +207,17 @@ def _suspects(root: Path, found: Sequence[FoundSeries], broken: Mapping[Path, st
 
 def _may_lack(one: FoundSeries, problem: str) -> str:
     """A sentence on a series that is alone because what it lacks may be a broken file."""
-    what, lacks = (one.paths[0], "images") if one.modality in _READERS else (one.paths[0].parent, "segmentation")
+    what, lacks = (one.paths[0], "images") if is_drawn(one) else (one.paths[0].parent, "segmentation")
     return (
         f"{what} lacks its {lacks}, which may be a file that cannot be read: {problem}; or move that file away if it "
         "does not belong there"
     )
 
 
-def _without_cases(problem: str) -> Dicom:
-    return Dicom(kind="DICOM", content={}, problem=problem)
+def _without_cases(problem: str, images: Sequence[FoundSeries] = ()) -> Dicom:
+    """The layout of images without segmentations; none of them is a case that can be loaded."""
+    content: _Content = {name: (one, ()) for name, one in zip(_names(images).values(), images, strict=True)}
+    return Dicom(kind="DICOM", content=content, lost=dict.fromkeys(content, problem), problem=problem)
 
 
 def _is_dicom(path: Path) -> bool:

@@ -10,6 +10,7 @@ from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
 from intrabench.datasets.folder.by_pattern import by_pattern, check_found
 from intrabench.datasets.folder.dicom import dicom
+from intrabench.datasets.folder.dicom_masks import dicom_masks
 from intrabench.datasets.folder.layout import Layout, not_used
 from intrabench.datasets.folder.nnunet import nnunet
 from intrabench.datasets.folder.pairing import ending, files_in
@@ -30,7 +31,8 @@ UNDERSTOOD = (
     "an nnU-Net folder, images/ with labels/ or masks/, img/ with gt/, images beside labels whose names end in _seg, "
     "_label or _mask, photographs NAME.jpg beside masks NAME.png, IMAGE:label=LABEL of two files or folders, videos as "
     "DAVIS has them, images/ with annotations/ of several people, or "
-    "NAME_human_segmentations.npz beside NAME.jpg, DICOM images with SEG or RTSTRUCT, .npz of CVPR 2025"
+    "NAME_human_segmentations.npz beside NAME.jpg, DICOM images with SEG or RTSTRUCT, a folder for each case with "
+    "DICOM images and NIfTI or NRRD masks, .npz of CVPR 2025"
 )
 
 _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
@@ -42,6 +44,7 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
     "npz": npz,
     "images_beside_labels": images_beside_labels,
     "photos_beside_masks": photos_beside_masks,
+    "dicom_masks": dicom_masks,
     "dicom": dicom,
 }
 """Specific layouts before general ones."""
@@ -131,7 +134,7 @@ def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | N
 
 def _is_empty(one: Layout) -> int:
     """0: it has cases. 1: it says why it has none. 2: it has none."""
-    return 0 if one.content else 1 if one.problem else 2
+    return 1 if one.problem else 0 if one.content else 2
 
 
 def _fitting(found: Mapping[LayoutName, Layout]) -> dict[LayoutName, Layout]:
@@ -158,7 +161,10 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
     }
     used, notes = _files(chosen, content), []
     for one in others:
-        unused = sorted(_files(one, complete[one] or one.content) - used)
+        files = _files(one, complete[one] or one.content)
+        unused = sorted(files - used)
+        if one.problem and len(unused) < len(files):  # others found a use for them
+            continue
         if one.problem:
             notes.append(not_used(one.problem))
         elif unused and complete[one]:

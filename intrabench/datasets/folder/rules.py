@@ -42,6 +42,7 @@ LayoutName = Literal[
     "npz",
     "images_beside_labels",
     "photos_beside_masks",
+    "dicom_masks",
     "dicom",
 ]
 """The layouts of folders, specific ones before general ones."""
