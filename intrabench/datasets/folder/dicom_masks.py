@@ -22,36 +22,47 @@ def dicom_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """
     if label is not None or channel or not path.is_dir():
         return None
-    masks: dict[Path, list[Path]] = {}
-    for file in sorted(files_below(path)):
-        if ending(file) in VOLUMES:
-            masks.setdefault(file.parent, []).append(file)
-    if not masks or not has_dicom(path):
+    volumes = [file for file in sorted(files_below(path)) if ending(file) in VOLUMES]
+    if not volumes or not has_dicom(path):
         return None
     found, broken = find_series(path)
-    series = {file for one in found for file in one.paths}
-    masks = {folder: kept for folder, files in masks.items() if (kept := [one for one in files if one not in series])}
+    below = _below(found)
+    slices = {file for one in found for file in one.paths}  # whatever they are called
+    masks: dict[Path, list[Path]] = {}
+    for file in volumes:
+        if file not in slices:
+            masks.setdefault(file.parent, []).append(file)
     masks = {folder: files for folder, files in masks.items() if not _has_pair(files)}
-    there = {folder: [one for one in found if any(folder in file.parents for file in one.paths)] for folder in masks}
-    cases = {folder: files for folder, files in masks.items() if any(map(is_scan, there[folder]))}
+    cases = {folder: files for folder, files in masks.items() if any(map(is_scan, below.get(folder, ())))}
     if not cases:
         return None
     parts = any(len(files) > 1 for files in cases.values())
-    pairs = {folder: _pair(folder, files, there[folder], parts) for folder, files in cases.items()}
-    scans = [one for one in found if is_scan(one)]
-    used = [one for one in scans if any(one in there[folder] for folder in cases)]
+    pairs = {folder: _pair(folder, files, below[folder], parts) for folder, files in cases.items()}
+    scans = {one.uid: one for one in found if is_scan(one)}
+    used = {one.uid: one for folder in cases for one in below[folder] if is_scan(one)}
     # a file that cannot be read in the folder of a case is told by that case
     notes = [f"{why}; it is left out" for file, why in broken.items() if cases.keys().isdisjoint(file.parents)]
     if len(used) < len(scans):
         notes.append(f"{len(scans) - len(used)} of {len(scans)} image series have no masks; they are left out")
     if lonely := [file for folder, files in masks.items() if folder not in cases for file in files]:
         notes.append(f"left out for lack of DICOM images beside: {several(len(lonely), 'file')}, such as {lonely[0]}")
+    modalities = {one.modality for one in used.values()}
     return Pairs(
         kind="DICOM images with masks",
         content={" ".join(place.relative_to(path).parts) or path.resolve().name: one for place, one in pairs.items()},
-        stated={"modality": used[0].modality} if len({one.modality for one in used}) == 1 else {},
+        stated={"modality": modalities.pop()} if len(modalities) == 1 else {},
         notes=tuple(notes),
     )
+
+
+def _below(found: Sequence[FoundSeries]) -> dict[Path, list[FoundSeries]]:
+    """The series at or below each folder."""
+    below: dict[Path, list[FoundSeries]] = {}
+    for one in found:
+        places = {path.parent for path in one.paths}
+        for folder in places.union(*(place.parents for place in places)):
+            below.setdefault(folder, []).append(one)
+    return below
 
 
 def _has_pair(files: Sequence[Path]) -> bool:
