@@ -29,11 +29,11 @@ def read_seg(path: Path, series: Series, resample: bool = False) -> Drawn:
     """The segments of a DICOM SEG as masks on the grid of its series, in the order of the file; they may overlap.
 
     Reads binary and fractional segmentations (threshold: half of the maximum) and label maps, in which
-    PixelPaddingValue, or else 0, is the background, and values that the file does not describe are segments without a
-    name. Empty frames may be missing. Frames on a different grid than the images are resampled by nearest neighbour if
-    `resample` allows it. Names and numbers are SegmentLabel and SegmentNumber; segments without a voxel are left out,
-    as a note says. Voxels outside of the images are cut off, which the segment says (`Segment.lost`,
-    `Segment.beside`). One segment is in memory at a time.
+    PixelPaddingValue is the background, as is 0 if it is not described, and other values that are not described are
+    segments without a name. Empty frames may be missing. Frames on a different grid than the images are resampled by
+    nearest neighbour if `resample` allows it. Names and numbers are SegmentLabel and SegmentNumber; segments without a
+    voxel are left out, as a note says. Voxels outside of the images are cut off, which the segment says
+    (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
 
     Raises:
         OtherGrid: the frames do not lie on the grid of the images, and `resample` is false.
@@ -191,14 +191,16 @@ def _names(seg: Any, found: Collection[int], path: Path) -> dict[int, str]:
         raise IntraBenchError(f"{path} describes two segments under one number ({described}); export it again")
     names = {int(item.SegmentNumber): str(item.SegmentLabel) for item in seg.SegmentSequence}
     unknown = sorted(set(found) - names.keys())
-    if not _is_label_map(seg):
-        if unknown:
-            raise IntraBenchError(
-                f"{path} has frames of the segment {unknown[0]}, which it does not describe; export it again"
-            )
-        return names
-    background = seg.get("PixelPaddingValue", 0)
-    return {number: name for number, name in (names | dict.fromkeys(unknown, "")).items() if number != background}
+    if _is_label_map(seg):
+        background = {0} - names.keys() | {int(seg.get("PixelPaddingValue") or 0)}
+        return {
+            number: name for number, name in (names | dict.fromkeys(unknown, "")).items() if number not in background
+        }
+    if unknown:
+        raise IntraBenchError(
+            f"{path} has frames of the segment {unknown[0]}, which it does not describe; export it again"
+        )
+    return names
 
 
 def _number(seg: Any, index: int, name: str) -> int:

@@ -170,6 +170,10 @@ def test_a_label_map_is_the_same_as_binary_segments(tmp_path: Path, images: list
     check(("liver", 300), ("tumour", 4))
     seg.SegmentSequence = [one for one in seg.SegmentSequence if one.SegmentNumber == 300]
     check(("liver", 300), ("", 4))
+    seg.PixelData = np.where((values := np.frombuffer(seg.PixelData, np.uint16)) == 7, 0, values).tobytes()
+    check(("liver", 300), ("", 4))
+    seg.PixelPaddingValue = None
+    check(("liver", 300), ("", 4))
 
 
 UNNAMED: dict[str, Any] = {"ReferencedSeriesSequence": None, "SourceImageSequence": None}
