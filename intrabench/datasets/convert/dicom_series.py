@@ -34,7 +34,7 @@ _FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.LISTS)
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _SHARED, _FRAMES = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (
-    *(*_IDENTITY, _SHARED, _FRAMES, "NumberOfFrames"),
+    *(*_IDENTITY, "PatientID", _SHARED, _FRAMES, "NumberOfFrames"),
     *(*dicom_plane.TAGS, *dicom_pixels.TAGS, *dicom_mosaic.TAGS, *dicom_phase.TAGS),
 )
 
@@ -310,10 +310,13 @@ def _once(files: Sequence[tuple[Path, Any]], name: str) -> tuple[list[tuple[Path
     return list(seen.values()), [f"left out as copies: {count}, such as {copy}" for copy in copies[:1]]
 
 
+_UNIQUE = {"PatientID": "patients", "FrameOfReferenceUID": "frames of reference", "Modality": "modalities"}
+
+
 def _contradictions(files: Sequence[tuple[Path, Any]]) -> list[str]:
     """Notes on what the files of a series should name once."""
     notes = []
-    for keyword, what in (("FrameOfReferenceUID", "frames of reference"), ("Modality", "modalities")):
+    for keyword, what in _UNIQUE.items():
         if (count := len({str(header.get(keyword, "")) for _, header in files})) > 1:
             notes.append(f"the files of the series name {count} {what}; they are stacked as one")
     return notes

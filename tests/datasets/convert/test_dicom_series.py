@@ -188,7 +188,7 @@ def test_refusals(tmp_path: Path, harm: Callable[[list[Path]], Any], sentence: s
 
 def test_what_the_files_of_a_series_contradict_is_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
     paths = write_ct(tmp_path, STORED)
-    changed(3, FrameOfReferenceUID="1.2.3", Modality="MR")(paths)
+    changed(3, FrameOfReferenceUID="1.2.3", Modality="MR", PatientID="another")(paths)
     series = read_series(paths)
     assert series.volume.notes == wording
     assert np.array_equal(in_file_order(series), STORED.astype(int) - 1000)

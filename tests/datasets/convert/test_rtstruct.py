@@ -226,6 +226,29 @@ def test_what_encloses_nothing_is_left_out_and_told(
     assert notes == wording
 
 
+def test_regions_that_the_file_describes_oddly(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
+    """In another frame of reference, in two parts, and without a description."""
+    series = read_series(images)
+    drawn = [outlined(series, slice_, box(2, 6)) for slice_ in (2, 3, 4)]
+    data = pydicom.dcmread(write_rtstruct(tmp_path / "rt", images, dict.fromkeys("abcd", drawn)))
+    described, contours = data.StructureSetROISequence, data.ROIContourSequence
+    for one in described:
+        one.ReferencedFrameOfReferenceUID = series.frame_of_reference
+    described[0].ReferencedFrameOfReferenceUID = "1.2.3"
+    del described[3]  # 4 has contours and no name
+    contours.append(item(ReferencedROINumber=2, ContourSequence=[contours[1].ContourSequence.pop()]))
+    segments, notes = read_rtstruct(save(tmp_path / "rt", data), series)
+    assert [(one.name, one.number, one.mask.voxels) for one in segments] == [("b", 2, 75), ("c", 3, 75), ("", 4, 75)]
+    assert notes == wording
+    for one in described:
+        one.ReferencedFrameOfReferenceUID = "1.2.3"  # of a series that is gone
+    assert len(read_rtstruct(save(tmp_path / "rt", data), series)[0]) == 4
+    described[1].ROINumber = 3
+    with pytest.raises(IntraBenchError) as caught:
+        read_rtstruct(save(tmp_path / "rt", data), series)
+    assert caught == wording
+
+
 def test_a_region_between_voxel_centres_is_empty(tmp_path: Path, images: list[Path]) -> None:
     series = read_series(images)
     (segment,), _ = read_rtstruct(
