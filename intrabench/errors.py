@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ContextDecorator, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -217,6 +217,14 @@ def _place(error: Exception) -> str:
 def several(count: int, what: str) -> str:
     """A number of things: ``1 case``, ``2 cases``."""
     return f"{count} {what}{'s' * (count != 1)}"
+
+
+def some(texts: Sequence[str]) -> str:
+    """Texts in a row, of many only the first ones."""
+    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
+
+
+_SHOWN = 4
 
 
 def kind(value: Any) -> str:

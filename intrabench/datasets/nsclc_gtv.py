@@ -61,6 +61,7 @@ class NsclcGtv(Dataset):
         paths = files.take(PYCERR, *members)
         series = read_series([path for path in paths if path.name.startswith("DCM_IMG")])
         (contours,) = (path for path in paths if path.name.startswith("DCM_RS"))
-        drawn, notes = kept_segments([one for one in read_rtstruct(contours, series) if one.name == "GTV-1"], "refuse")
+        segments, _ = read_rtstruct(contours, series)
+        drawn, notes = kept_segments([one for one in segments if one.name == "GTV-1"], "refuse")
         volume = replace(series.volume, notes=(*series.volume.notes, *notes))
         return volume, targets_from([("tumour", one.mask) for one in drawn], case, volume)

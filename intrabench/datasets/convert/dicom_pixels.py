@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.datasets.convert.dicom_file import read_dataset
+from intrabench.datasets.convert.dicom_file import highdicom_for, read_dataset
 from intrabench.datasets.convert.dicom_frame import check_frame
 from intrabench.errors import IntraBenchError, reading, several
 from intrabench.files.headers import check_memory
@@ -70,8 +70,19 @@ def read_file(path: Path, shape: tuple[int, int], compressed: bool) -> Array:
     return values
 
 
-def read_frame(image: Any, index: int, path: Path) -> Array:
-    """The rescaled values ``(rows, columns)`` of one frame, counted from 0, of a `highdicom.Image`; raises as above."""
+def open_frames(path: Path) -> Any:
+    """A file with several frames as a `highdicom.Image`."""
+    hd = highdicom_for(path)
+    with reading(path):
+        return hd.imread(path, lazy_frame_retrieval=True)
+
+
+def read_frame(opened: Callable[[Path], Any], index: int, path: Path) -> Array:
+    """The rescaled values ``(rows, columns)`` of one frame, counted from 0, of a file; raises as above.
+
+    opened: opens the file, as `open_frames`; it may keep it open.
+    """
+    image = opened(path)
     with reading(path):
         if image.file_meta.TransferSyntaxUID in _with_header():
             check_frame(image.get_raw_frame(index, as_index=True), image, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,11 @@ def frame_group(dataset: Any, index: int, keyword: str, name: str) -> Any:
         if groups.get(keyword):
             return groups[keyword][0]
     return required({}, keyword, name)
+
+
+def frame_groups(frames: Sequence[Any]) -> list[Any]:
+    """All functional groups of frames, whatever they are called."""
+    return [element.value[0] for frame in frames for element in frame if element.VR == "SQ" and element.value]
 
 
 def _plane(name: str, size: Any, position: Any, orientation: Any, measures: Any) -> Plane:

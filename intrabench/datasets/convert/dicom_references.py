@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.datasets.convert.dicom_phase import Named
 from intrabench.errors import IntraBenchError
 
-KEYWORDS = (
+LISTS = (
     "FrameOfReferenceUID",
     "ReferencedFrameOfReferenceSequence",
     "ReferencedSeriesSequence",
     "SourceImageSequence",
 )
-"""The top-level tags that hold references."""
+"""The top-level tags that hold references of a whole file."""
+TAGS = (*LISTS, "SOPInstanceUID", "PerFrameFunctionalGroupsSequence", "ROIContourSequence")
+"""The top-level tags that say what was drawn where."""
 
 _RT_SERIES = "ReferencedFrameOfReferenceSequence.RTReferencedStudySequence.RTReferencedSeriesSequence"
 _SERIES = ("ReferencedSeriesSequence.SeriesInstanceUID", f"{_RT_SERIES}.SeriesInstanceUID")
@@ -45,9 +48,10 @@ class References:
     frames: frozenset[str]
 
     @staticmethod
-    def drawn_on(dataset: Any) -> frozenset[str]:
-        """The images that single frames or contours name; if none do, those that the whole file names."""
-        return _values(dataset, _DRAWN_ON) or _values(dataset, _INSTANCES)
+    def drawn_on(datasets: Sequence[Any]) -> tuple[frozenset[Named], frozenset[Named]]:
+        """The images that segmentations name as a whole, and those that their frames or contours name."""
+        whole = frozenset(one for dataset in datasets for one in _named(dataset, _INSTANCES))
+        return whole, frozenset(one for dataset in datasets for one in _named(dataset, _DRAWN_ON))
 
     @staticmethod
     def of_frame(frame: Any) -> frozenset[str]:
@@ -81,6 +85,16 @@ def drawn_at(dataset: Any) -> NDArray[np.float64]:
         stored = contour.get_item("ContourData")  # as bytes, because pydicom would make an object of every number
         found += [stored.value.split(b"\\", 3)[:3]] if stored is not None and stored.value else []
     return np.array(found, dtype=np.float64).reshape(-1, 3) * (-1, -1, 1)  # DICOM points to Left and Posterior
+
+
+def _named(dataset: Any, chains: tuple[str, ...]) -> Iterator[Named]:
+    """The images, or frames of images, at the ends of chains of sequences."""
+    for sequences, _, keyword in (chain.rpartition(".") for chain in chains):
+        for item in _items(dataset, sequences):
+            if item.get(keyword):
+                frames = item.get("ReferencedFrameNumber") or 0
+                for frame in frames if isinstance(frames, Sequence) else (frames,):
+                    yield str(item.get(keyword)), int(frame)
 
 
 def _values(dataset: Any, chains: tuple[str, ...]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
-from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError, reading, several
+from intrabench.datasets.convert.segments import Drawn, Segment
+from intrabench.errors import IntraBenchError, reading, several, some
 from intrabench.files.grid import SAME, Grid, on_same_grid
 from intrabench.files.headers import check_memory
 from intrabench.mask import Array, Index
@@ -25,18 +25,20 @@ from intrabench.mask import Array, Index
 _REMEDY = "resample it to the images, or write resample = true in dataset.toml to resample it by nearest neighbour"
 
 
-def read_seg(path: Path, series: Series, resample: bool = False) -> list[Segment]:
+def read_seg(path: Path, series: Series, resample: bool = False) -> Drawn:
     """The segments of a DICOM SEG as masks on the grid of its series, in the order of the file; they may overlap.
 
-    Reads binary and fractional segmentations (threshold: half of the maximum); empty frames may be missing. Frames on a
-    different grid than the images are resampled by nearest neighbour if `resample` allows it. Names and numbers are
-    SegmentLabel and SegmentNumber; segments without frames are left out. Voxels outside of the images are cut off,
-    which the segment says (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
+    Reads binary and fractional segmentations (threshold: half of the maximum) and label maps, in which
+    PixelPaddingValue is the background, as is 0 if it is not described, and other values that are not described are
+    segments without a name. Empty frames may be missing. Frames on a different grid than the images are resampled by
+    nearest neighbour if `resample` allows it. Names and numbers are SegmentLabel and SegmentNumber; segments without a
+    voxel are left out, as a note says. Voxels outside of the images are cut off, which the segment says
+    (`Segment.lost`, `Segment.beside`). One segment is in memory at a time.
 
     Raises:
         OtherGrid: the frames do not lie on the grid of the images, and `resample` is false.
-        IntraBenchError: the file is not a SEG, truncated, refused by highdicom, without segments, a label map, drawn
-            on other images, or its frames do not form a regular grid.
+        IntraBenchError: the file is not a SEG, truncated, refused by highdicom, without segments, drawn on other
+            images, or its frames do not form a regular grid.
     """
     seg, grid = _opened(path), series.volume.grid
     References.of(seg).check(path, series.uid, series.frame_of_reference, series.instances)
@@ -45,23 +47,25 @@ def read_seg(path: Path, series: Series, resample: bool = False) -> list[Segment
     planes = _on_slices(planes, series, path)
     affine = _affine(seg, planes, grid, path)
     slices = _slices(affine, planes, path)
-    numbers = np.array([_number(seg, index, plane.name) for index, plane in enumerate(planes)])
-    _check_numbers(seg, numbers, path)
-    unknown, segments = _unknown(seg, series), []
-    for item in seg.SegmentSequence:
-        frames = np.flatnonzero(numbers == int(item.SegmentNumber))
-        if len(frames):
-            (inside, cut), start = _stacked(seg, frames, slices, path), affine.copy()
-            start[:3, 3] += affine[:3, 2] * slices[frames].min()
-            name, number = str(item.SegmentLabel), int(item.SegmentNumber)
-            hidden = slices[frames[np.isin(frames, unknown)]] - slices[frames].min()
-            own = _compared(inside.shape, start, hidden, grid)
-            notes = on_same_grid(str(path), own, grid, _REMEDY, resample=resample, part=True) if own else ()
-            lost, beside = _outside(inside, start, hidden, series, f"{path}: {name}")
-            fractions = f"{path}: {name} {cut}" if cut else ""
-            beside = "; also: ".join(filter(None, (beside, fractions, *notes)))
-            segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
-    return segments
+    numbered, unknown = _frames_of_segments(seg, path), _unknown(seg, series)
+    segments, empty = [], []
+    for number, name in _names(seg, numbered, path).items():
+        frames, title = np.array(numbered.get(number, []), dtype=np.intp), name or f"value {number}"
+        inside, cut = _stacked(seg, number, frames, slices, path)
+        if not inside.any():
+            empty.append(title)
+            continue
+        start = affine.copy()
+        start[:3, 3] += affine[:3, 2] * slices[frames].min()
+        hidden = slices[frames[np.isin(frames, unknown)]] - slices[frames].min()
+        own = _compared(inside.shape, start, hidden, grid)
+        notes = on_same_grid(str(path), own, grid, _REMEDY, resample=resample, part=True) if own else ()
+        lost, beside = _outside(inside, start, hidden, series, f"{path}: {title}")
+        fractions = f"{path}: {title} {cut}" if cut else ""
+        beside = "; also: ".join(filter(None, (beside, fractions, *notes)))
+        segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
+    many = several(len(empty), "segment")
+    return segments, (f"{path} describes {many} without a voxel: {some(empty)}",) if empty else ()
 
 
 def _on_slices(planes: list[Plane], series: Series, path: Path) -> list[Plane]:
@@ -133,9 +137,8 @@ def _opened(path: Path) -> Any:
         raise IntraBenchError(f"{path} is a {dataset.get('Modality')} file, expected a SEG; give the segmentation")
     if not required(dataset, "SegmentSequence", path):
         raise IntraBenchError(f"{path} describes no segments; export it again")
-    if required(dataset, "SegmentationType", path) == "LABELMAP":
-        raise IntraBenchError(f"{path} is a label map, expected BINARY or FRACTIONAL segments; export it as BINARY")
-    required(dataset, "PixelData", path)
+    for keyword in ("SegmentationType", "PixelData"):
+        required(dataset, keyword, path)
     if dataset.get("PerFrameFunctionalGroupsSequence"):
         _check_complete(dataset, path)
     hd = highdicom_for(path)
@@ -159,14 +162,45 @@ def _check_complete(seg: Any, path: Path) -> None:
         )
 
 
-def _check_numbers(seg: Any, numbers: NDArray[np.intp], path: Path) -> None:
+def _frames_of_segments(seg: Any, path: Path) -> dict[int, list[int]]:
+    """The frames of each segment, counted from 0, by its number; the frames of a label map have several."""
+    found: dict[int, list[int]] = {}
+    for index in range(seg.number_of_frames):
+        if _is_label_map(seg):
+            numbers = np.unique(_stored(seg, index, path)).tolist()
+        else:
+            numbers = [_number(seg, index, f"{path} (frame {index + 1})")]
+        for number in numbers:
+            found.setdefault(number, []).append(index)
+    return found
+
+
+def _is_label_map(seg: Any) -> bool:
+    return bool(seg.SegmentationType == "LABELMAP")
+
+
+def _stored(seg: Any, index: int, path: Path) -> Array:
+    with reading(path):
+        return seg.get_stored_frame(int(index), as_index=True)
+
+
+def _names(seg: Any, found: Collection[int], path: Path) -> dict[int, str]:
+    """The names of segments by number, in order; found: the numbers that frames have."""
     described = [int(item.SegmentNumber) for item in seg.SegmentSequence]
     if len(set(described)) < len(described):
         raise IntraBenchError(f"{path} describes two segments under one number ({described}); export it again")
-    if unknown := sorted(set(numbers.tolist()) - set(described)):
+    names = {int(item.SegmentNumber): str(item.SegmentLabel) for item in seg.SegmentSequence}
+    unknown = sorted(set(found) - names.keys())
+    if _is_label_map(seg):
+        background = {0} - names.keys() | {int(seg.get("PixelPaddingValue") or 0)}
+        return {
+            number: name for number, name in (names | dict.fromkeys(unknown, "")).items() if number not in background
+        }
+    if unknown:
         raise IntraBenchError(
             f"{path} has frames of the segment {unknown[0]}, which it does not describe; export it again"
         )
+    return names
 
 
 def _number(seg: Any, index: int, name: str) -> int:
@@ -220,14 +254,18 @@ def _slices(affine: Vectors, planes: Sequence[Plane], path: Path) -> NDArray[np.
     return slices.astype(np.intp)
 
 
-def _stacked(seg: Any, frames: NDArray[np.intp], slices: NDArray[np.intp], path: Path) -> tuple[Array, str]:
+def _stacked(
+    seg: Any, number: int, frames: NDArray[np.intp], slices: NDArray[np.intp], path: Path
+) -> tuple[Array, str]:
     """The frames of one segment as a boolean array ``(column, row, slice)`` from its first to its last slice.
 
-    Also what is inside, in words, if the segment has fractions.
+    Without frames, nothing. Also what is inside, in words, if the segment has fractions.
 
     Raises:
         IntraBenchError: two frames at one position differ, as of two time points.
     """
+    if not len(frames):
+        return np.zeros((0, 0, 0), dtype=bool), ""
     first, last = slices[frames].min(), slices[frames].max()
     check_memory(str(path), 2 * int(last - first + 1) * seg.Rows * seg.Columns)
     inside = np.zeros((last - first + 1, seg.Rows, seg.Columns), dtype=bool)
@@ -235,13 +273,12 @@ def _stacked(seg: Any, frames: NDArray[np.intp], slices: NDArray[np.intp], path:
     soft, seen = False, set[int]()
     for index in frames:
         place = int(slices[index] - first)
-        with reading(path):
-            frame = seg.get_stored_frame(int(index), as_index=True)
+        frame = _stored(seg, index, path)
+        frame = (frame == number).astype(np.uint8) if _is_label_map(seg) else frame
         drawn = 2 * frame.astype(np.int64) >= full
         if place in seen and not np.array_equal(inside[place], drawn):
             raise IntraBenchError(
-                f"{path} has two different frames of the segment {_number(seg, int(index), str(path))} at one "
-                "position; keep one time point"
+                f"{path} has two different frames of the segment {number} at one position; keep one time point"
             )
         seen.add(place)
         inside[place], soft = drawn, soft or bool(((frame > 0) & (frame < full)).any())

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from intrabench.datasets.convert import dicom_mosaic, dicom_pixels, dicom_plane, dicom_references
-from intrabench.datasets.convert.dicom_file import NotDicom, highdicom_for, read_dataset, required
-from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, read_file, read_frame
-from intrabench.datasets.convert.dicom_plane import Plane, Vectors
+from intrabench.datasets.convert import dicom_mosaic, dicom_phase, dicom_pixels, dicom_plane, dicom_references
+from intrabench.datasets.convert.dicom_file import NotDicom, read_dataset, required
+from intrabench.datasets.convert.dicom_phase import Image, Named, Phase, one_phase
+from intrabench.datasets.convert.dicom_pixels import assembled, check_grey, open_frames, read_file, read_frame
+from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_groups
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_stack import Gaps, stack
-from intrabench.errors import IntraBenchError, reading
+from intrabench.errors import IntraBenchError, several
 from intrabench.files.documents import Unreadable, read_json, write_json
 from intrabench.files.grid import SAME, Original
 from intrabench.mask import Array
@@ -28,23 +30,26 @@ from intrabench.volume import Volume, check_intensities
 from intrabench.workspace import data_root
 
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
-_ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID", "StudyDate", "StudyTime")
-_FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.KEYWORDS)
+_ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID", "StudyDate", "StudyTime", "ImageType")
+_FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.LISTS)
 _DATE, _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)$"), re.compile(r"(\d\d)(\d\d)?(\d\d)?")
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
-_FRAMES = "SharedFunctionalGroupsSequence"  # only in multi-frame files
-_READ = (*_IDENTITY, _FRAMES, "NumberOfFrames", *dicom_plane.TAGS, *dicom_pixels.TAGS, *dicom_mosaic.TAGS)
+_SHARED, _FRAMES = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"  # only in multi-frame files
+_READ = (
+    *(*_IDENTITY, "PatientID", _SHARED, _FRAMES, "NumberOfFrames"),
+    *(*dicom_plane.TAGS, *dicom_pixels.TAGS, *dicom_mosaic.TAGS, *dicom_phase.TAGS),
+)
 
 
 @dataclass(frozen=True)
 class FoundSeries:
-    """A series in a folder, as described by its headers; missing texts are empty.
+    """A series in a folder, or a file of one of SEG or RTSTRUCT, as described by its headers; missing texts are empty.
 
     number: the SeriesNumber. study: the StudyInstanceUID. study_date, study_time: as 2021-03-04 and 10:15:00.
     frame_of_reference: empty if a file has several. instances: SOPInstanceUIDs of the files. refers_to: for SEG and
     RTSTRUCT, the UIDs of the series that they were drawn on: those that a file names or, if none of these is in the
     folder, those there that hold single images that it names. images_named: how many single images those are, also
-    elsewhere.
+    elsewhere. localizer: whether its images are for orientation only.
     """
 
     uid: str
@@ -60,6 +65,7 @@ class FoundSeries:
     instances: frozenset[str]
     refers_to: tuple[str, ...] = ()
     images_named: int = 0
+    localizer: bool = False
 
     @property
     def refers(self) -> bool:
@@ -142,25 +148,27 @@ class Series:
 
 @dataclass(frozen=True, eq=False)
 class _Slice:
-    """One plane of a series, a function that reads its values, and its SOPInstanceUID if that is unique."""
+    """One plane of a series, a function that reads its values, and what tells it from others at its position."""
 
     plane: Plane
     read: Callable[[], Array]
-    instance: str = ""
+    image: Image
 
 
 def find_series(folder: Path, listing: bool = True) -> tuple[list[FoundSeries], dict[Path, str]]:
     """All series in a folder and its subfolders, sorted by UID; only headers are read, once.
 
-    DICOMDIR and files of other formats are skipped. DICOM files with damaged headers, and ``.dcm`` files that are not
-    DICOM, are left out; the second result has a sentence for each. listing: a `Listing` may be read and written.
+    Each file of SEG and RTSTRUCT is on its own, because they may be drawn on different images. DICOMDIR, hidden files
+    and files of other formats, whatever they are called, are skipped. DICOM files with damaged headers, and ``.dcm``
+    files that are not DICOM, are left out; the second result has a sentence for each. listing: a `Listing` may be read
+    and written.
 
     Raises:
         IntraBenchError: the folder does not exist.
     """
     if not folder.is_dir():
         raise IntraBenchError(f"{folder} is not a folder; give the folder that holds the DICOM files")
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(files_below(folder))
     if not listing:
         return _read_headers(files)
     stored = Listing.of(folder, files)
@@ -172,10 +180,17 @@ def find_series(folder: Path, listing: bool = True) -> tuple[list[FoundSeries], 
     return found, broken
 
 
+def files_below(folder: Path) -> Iterator[Path]:
+    """The files of a folder at any depth, without hidden ones and those of hidden folders."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name[0] != "."]
+        yield from (path for name in names if name[0] != "." and (path := Path(place, name)).is_file())
+
+
 def _read_headers(files: Iterable[Path]) -> tuple[list[FoundSeries], dict[Path, str]]:
     from pydicom.uid import MediaStorageDirectoryStorage
 
-    grouped: dict[str, list[tuple[Path, Any]]] = {}
+    grouped: dict[tuple[str, Path], list[tuple[Path, Any]]] = {}
     broken: dict[Path, str] = {}
     for path in files:
         try:
@@ -188,10 +203,11 @@ def _read_headers(files: Iterable[Path]) -> tuple[list[FoundSeries], dict[Path, 
             if not isinstance(error, NotDicom) or path.suffix.lower() == ".dcm":
                 broken[path] = str(error)
             continue
-        grouped.setdefault(str(header.SeriesInstanceUID), []).append((path, header))
-    references = {uid: References.of(files[0][1]) for uid, files in sorted(grouped.items())}
-    found = [_found(uid, grouped[uid], named) for uid, named in references.items()]
-    return [_referring(series, references[series.uid], found) for series in found], broken
+        alone = path if header.get("Modality") in _DRAWN else Path()
+        grouped.setdefault((str(header.SeriesInstanceUID), alone), []).append((path, header))
+    references = {key: References.of(files[0][1]) for key, files in sorted(grouped.items())}
+    found = [_found(key[0], grouped[key], named) for key, named in references.items()]
+    return [_referring(*one, found) for one in zip(found, references.values(), strict=True)], broken
 
 
 def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) -> FoundSeries:
@@ -211,6 +227,7 @@ def _found(uid: str, files: Sequence[tuple[Path, Any]], references: References) 
         "".join(references.frames) if len(references.frames) == 1 else "",
         tuple(path for path, _ in files),
         frozenset(str(header.SOPInstanceUID) for _, header in files),
+        localizer="LOCALIZER" in (files[0][1].get("ImageType") or ()),
     )
 
 
@@ -235,96 +252,114 @@ def _referring(series: FoundSeries, references: References, others: Sequence[Fou
     return replace(series, refers_to=tuple(sorted(named)), images_named=len(references.instances))
 
 
-def read_series(paths: Sequence[Path], gaps: Gaps = "refuse", drawn: Vectors | None = None) -> Series:
-    """Read the files of one series, in any order, or its one multi-frame file (Enhanced CT, MR or PET).
+def read_series(
+    paths: Sequence[Path],
+    gaps: Gaps = "refuse",
+    drawn: Vectors | None = None,
+    drawn_on: Sequence[Collection[Named]] = (),
+    phase: Phase | None = None,
+) -> Series:
+    """Read the files of one series, in any order, also multi-frame files (Enhanced CT, MR or PET).
 
     Mosaics of Siemens are taken apart.
 
-    gaps, drawn: as for `stack`.
+    gaps, drawn: as for `stack`. drawn_on, phase: as for `one_phase`.
 
     Raises:
-        IntraBenchError: there are no files, files of several series, duplicate instances, several multi-frame files,
-            pixels other than grey values, missing tags, truncated pixels, a constant image, or planes that `stack`
-            refuses.
+        IntraBenchError: there are no files, files of several series, different files of one instance, pixels other
+            than grey values, missing tags, truncated pixels, a constant image, several images at one position of which
+            `one_phase` chooses none, or planes that `stack` refuses.
     """
     if not paths:
         raise IntraBenchError("a series needs at least one file; check its folder")
-    files = [(path, read_dataset(path, *_READ)) for path in paths]
-    first, name = files[0][1], f"the series in {paths[0].parent}"
-    _check_identity(files, name)
-    slices = _multi_frame(paths, name) if any(_FRAMES in header for _, header in files) else _single_frames(files)
+    name = f"the series in {paths[0].parent}"
+    more = tuple(phase) if isinstance(phase, Mapping) else ()
+    files, copies = _once([(path, read_dataset(path, *_READ, *more)) for path in paths], name)
+    opened = lru_cache(maxsize=1)(open_frames)
+    slices = [slice_ for path, header in files for slice_ in _slices(path, header, opened)]
+    used, told = one_phase([slice_.image for slice_ in slices], drawn_on, phase, name)
+    slices = [slices[index] for index in used]
     stacked = stack([slice_.plane for slice_ in slices], name, gaps, drawn)
     ordered = [slices[index] for index in stacked.order]
     array = assembled([slice_.read for slice_ in ordered], ordered[0].plane.shape)
     check_intensities(array, name)
     volume = Volume.from_file_order(array, stacked.affine)
     part = len(ordered) < len(slices)
+    first = files[0][1]
     return Series(
         replace(
             volume,
             modality=str(first.get("Modality", "")),
-            notes=(*stacked.notes, *_contradictions(files)),
+            notes=(*copies, *told, *stacked.notes, *_contradictions(files)),
             original=Original.of(volume.grid, stacked.all_levels) if part else None,
         ),
         str(first.SeriesInstanceUID),
         str(first.get("FrameOfReferenceUID", "")),
-        {slice_.instance: place for place, slice_ in enumerate(ordered) if slice_.instance},
+        {one.image.uid: place for place, one in enumerate(ordered) if not one.image.part},
         stacked.levels,
     )
 
 
-def _check_identity(files: Sequence[tuple[Path, Any]], name: str) -> None:
+def _once(files: Sequence[tuple[Path, Any]], name: str) -> tuple[list[tuple[Path, Any]], list[str]]:
+    """The files of one series without copies, and a note on these."""
     uids = sorted({str(required(header, "SeriesInstanceUID", path)) for path, header in files})
     if len(uids) > 1:
         raise IntraBenchError(f"{name} consists of {len(uids)} series ({', '.join(uids)}); read them one by one")
-    seen: dict[str, Path] = {}
+    seen: dict[str, tuple[Path, Any]] = {}
+    copies: list[str] = []
     for path, header in files:
         if header.get("Modality") in _DRAWN:
             raise IntraBenchError(
                 f"{path} is {header.Modality}, expected images; provide the series that it was drawn on"
             )
         instance = str(required(header, "SOPInstanceUID", path))
-        if instance in seen:
-            raise IntraBenchError(f"{path} is the same image as {seen[instance]} ({instance}); remove one of the files")
-        seen[instance] = path
+        first, _ = seen.setdefault(instance, (path, header))
+        if first != path:
+            if not filecmp.cmp(first, path, shallow=False):
+                raise IntraBenchError(
+                    f"{path} and {first} are different files of one image ({instance}); remove one of them"
+                )
+            copies.append(f"{path} of {first}")
+    count = several(len(copies), "file")
+    return list(seen.values()), [f"left out as copies: {count}, such as {copy}" for copy in copies[:1]]
+
+
+_UNIQUE = {"PatientID": "patients", "FrameOfReferenceUID": "frames of reference", "Modality": "modalities"}
 
 
 def _contradictions(files: Sequence[tuple[Path, Any]]) -> list[str]:
     """Notes on what the files of a series should name once."""
     notes = []
-    for keyword, what in (("FrameOfReferenceUID", "frames of reference"), ("Modality", "modalities")):
+    for keyword, what in _UNIQUE.items():
         if (count := len({str(header.get(keyword, "")) for _, header in files})) > 1:
             notes.append(f"the files of the series name {count} {what}; they are stacked as one")
     return notes
 
 
-def _single_frames(files: Sequence[tuple[Path, Any]]) -> list[_Slice]:
-    slices = []
-    for path, header in files:
-        check_grey(header, path)
-        if int(header.get("NumberOfFrames") or 1) > 1:
-            raise IntraBenchError(
-                f"{path} has {header.NumberOfFrames} frames without a position of each (a film, or a secondary "
-                "capture), expected slices; export the original series of the scanner"
-            )
-        if dicom_mosaic.is_mosaic(header):
-            slices += [_Slice(*one) for one in dicom_mosaic.tiles(path)]
-            continue
+def _slices(path: Path, header: Any, opened: Callable[[Path], Any]) -> Iterator[_Slice]:
+    """The slices of a file; `opened`: opens one with several frames."""
+    check_grey(header, path)
+    uid, count = str(header.SOPInstanceUID), int(header.get("NumberOfFrames") or 1)
+
+    def image(plane: Plane, frame: int, *groups: Any, part: bool = False) -> Image:
+        return Image(plane.name, tuple(plane.position.round(3).tolist()), uid, frame, (*groups, header), part)
+
+    if _SHARED in header:
+        shared = frame_groups(header.get(_SHARED)[:1])
+        for index in range(count):
+            plane = Plane.of_frame(header, index, path)
+            groups = frame_groups((header.get(_FRAMES) or ())[index : index + 1])
+            own = image(plane, index + 1, *groups, *shared, part=True)
+            yield _Slice(plane, partial(read_frame, opened, index, path), own)
+    elif count > 1:
+        raise IntraBenchError(
+            f"{path} has {count} frames without a position of each (a film, or a secondary "
+            "capture), expected slices; export the original series of the scanner"
+        )
+    elif dicom_mosaic.is_mosaic(header):
+        for plane, read in dicom_mosaic.tiles(path):
+            yield _Slice(plane, read, image(plane, 1, part=True))
+    else:
         plane = Plane.of_file(header, path)
         compressed = required(header.file_meta, "TransferSyntaxUID", path).is_encapsulated
-        slices.append(_Slice(plane, partial(read_file, path, plane.shape, compressed), str(header.SOPInstanceUID)))
-    return slices
-
-
-def _multi_frame(paths: Sequence[Path], name: str) -> list[_Slice]:
-    if len(paths) > 1:
-        raise IntraBenchError(f"{name} has {len(paths)} files, some with several frames; read such files one by one")
-    (path,) = paths
-    hd = highdicom_for(path)
-    with reading(path):
-        image = hd.imread(path, lazy_frame_retrieval=True)
-    check_grey(image, path)
-    return [
-        _Slice(Plane.of_frame(image, index, path), partial(read_frame, image, index, path))
-        for index in range(image.number_of_frames)
-    ]
+        yield _Slice(plane, partial(read_file, path, plane.shape, compressed), image(plane, 1))

@@ -14,8 +14,8 @@ from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.polygons import Contours, filled
 from intrabench.datasets.convert.resample import canonical_mask
-from intrabench.datasets.convert.segments import Segment
-from intrabench.errors import IntraBenchError, reading, several
+from intrabench.datasets.convert.segments import Drawn, Segment
+from intrabench.errors import IntraBenchError, reading, several, some
 from intrabench.mask import Floats, Mask
 
 _CLOSED = ("CLOSED_PLANAR", "CLOSEDPLANAR_XOR")
@@ -33,12 +33,13 @@ _COUNTED: dict[Contours, str] = {
 }
 
 
-def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") -> list[Segment]:
+def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") -> Drawn:
     """The regions of interest of a structure set as masks on the grid of its series, in the order of the file.
 
     A voxel is inside if its centre is inside; `contours` says whether one on a contour is. A contour belongs to the
     nearest slice, and the contours of one slice are combined by the even-odd rule (holes, keyholes, islands); one that
-    is there twice counts once. Points and open contours are left out, and so are regions without closed contours.
+    is there twice counts once. Points and open contours are left out, and so are regions without contours and those in
+    another frame of reference than others, as notes say; contours that belong to no region are one without a name.
     Contours outside of the volume are cut off, which the segment says (`Segment.lost`, `Segment.beside`); it also says
     if all vertices lie on voxel centres. Names and numbers are ROIName and ROINumber.
 
@@ -52,19 +53,51 @@ def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") 
             f"{path} is a {dataset.get('Modality')} file, expected an RTSTRUCT; give the structure set"
         )
     References.of(dataset).check(path, series.uid, series.frame_of_reference, series.instances)
-    drawn = {
-        int(required(item, "ReferencedROINumber", path)): item.get("ContourSequence") or ()
-        for item in required(dataset, "ROIContourSequence", path)
-    }
-    segments = []
-    for item in required(dataset, "StructureSetROISequence", path):
-        name, number = str(item.get("ROIName") or ""), int(required(item, "ROINumber", path))
-        region = f"{path}: the region {name or number}"
-        closed = [points for contour in drawn.get(number, ()) if len(points := _points(contour, region))]
+    drawn: dict[int, list[Any]] = {}
+    for item in required(dataset, "ROIContourSequence", path):
+        contours_of = drawn.setdefault(int(required(item, "ReferencedROINumber", path)), [])
+        contours_of += item.get("ContourSequence") or ()
+    names, elsewhere = _regions(dataset, series, path)
+    for number in sorted(drawn.keys() - elsewhere.keys()):
+        names.setdefault(number, "")
+    segments, empty, notes = list[Segment](), list[str](), list[str]()
+    for number, name in names.items():
+        region, found = f"{path}: the region {name or number}", drawn.get(number, ())
+        closed = [points for contour in found if len(points := _points(contour, region))]
+        if not found:
+            empty.append(name or str(number))
+        elif opened := len(found) - len(closed):
+            kinds = sorted({str(one.get("ContourGeometricType")) for one in found} - {*_CLOSED}) or ["no points"]
+            what = f"open or empty contours ({', '.join(kinds)})"
+            notes.append(f"{region} has {what}, which are left out: {opened} of {len(found)}")
         if closed:
             once = list({points.tobytes(): points for points in closed}.values())  # two of a kind would cancel out
             segments.append(Segment(name, *_read(once, series, number, region, contours)))
-    return segments
+    if empty:
+        notes.append(f"{path} describes {several(len(empty), 'region')} without contours: {some(empty)}")
+    if others := [name or str(number) for number, name in elsewhere.items()]:
+        many = several(len(others), "region")
+        notes.append(f"{path} has {many} in another frame of reference than the images, left out: {some(others)}")
+    return segments, tuple(notes)
+
+
+def _regions(dataset: Any, series: Series, path: Path) -> tuple[dict[int, str], dict[int, str]]:
+    """The names of regions by number, and of those in another frame of reference, if there are some in that of images.
+
+    Raises:
+        IntraBenchError: two regions have the same number.
+    """
+    names, frames = dict[int, str](), dict[int, str]()
+    for item in required(dataset, "StructureSetROISequence", path):
+        number = int(required(item, "ROINumber", path))
+        if number in names:
+            raise IntraBenchError(f"{path} describes two regions under one number ({number}); export it again")
+        names[number] = str(item.get("ROIName") or "")
+        frames[number] = str(item.get("ReferencedFrameOfReferenceUID") or "")
+    if not series.frame_of_reference or series.frame_of_reference not in frames.values():
+        return names, {}
+    others = [number for number, frame in frames.items() if frame not in ("", series.frame_of_reference)]
+    return names, {number: names.pop(number) for number in others}
 
 
 def _points(contour: Any, region: str) -> Floats:

@@ -35,6 +35,8 @@ class Segment:
     boxes: tuple[Box, ...] | None = None
 
 
+Drawn = tuple[list[Segment], tuple[str, ...]]
+"""The segments of a file, and notes on what of it is none, one sentence each."""
 Outside = Literal["refuse", "cut", "omit"]
 """What happens to a structure of which a part lies in slices that the series lacks."""
 

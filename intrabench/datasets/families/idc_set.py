@@ -10,13 +10,12 @@ from functools import cache, partial
 from pathlib import Path
 
 from intrabench.datasets.base import Dataset, Files
-from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_references import References
 from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import Series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import Segment, kept_segments
+from intrabench.datasets.convert.segments import Drawn, Segment, kept_segments
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.idc import IdcSeries
 from intrabench.fetch.source import Source
@@ -26,7 +25,7 @@ from intrabench.volume import Volume
 
 IDC = "https://portal.imaging.datacommons.cancer.gov/explore/filters/?collection_id="
 SHARED = "K. Clark et al., J Digit Imaging 26, 1045 (2013), doi:10.1007/s10278-013-9622-7"
-READERS: Mapping[str, Callable[[Path, Series], list[Segment]]] = {
+READERS: Mapping[str, Callable[[Path, Series], Drawn]] = {
     "SEG": partial(read_seg, resample=True),
     "RTSTRUCT": read_rtstruct,
 }
@@ -67,10 +66,11 @@ class IdcSet(Dataset):
         references = References.of(contents)
         image = _image([series for series in pinned if series is not labels], references, path)
         files.fetch(image)
-        series = read_series(one_acquisition(image.paths(files.downloads), References.drawn_on(contents)))
+        series = read_series(image.paths(files.downloads), drawn_on=References.drawn_on([contents]))
         # published labels are taken as far as there are images, and what is cut off is said
-        segments, notes = kept_segments(READERS[labels.kind](path, series), "cut" if labels.kind == "SEG" else "refuse")
-        volume = replace(series.volume, notes=(*series.volume.notes, *notes))
+        drawn, noted = READERS[labels.kind](path, series)
+        segments, notes = kept_segments(drawn, "cut" if labels.kind == "SEG" else "refuse")
+        volume = replace(series.volume, notes=(*series.volume.notes, *noted, *notes))
         return volume, self.targets(segments, case, volume)
 
     @abstractmethod

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,26 +12,29 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.datasets.convert.dicom_acquisition import one_acquisition
 from intrabench.datasets.convert.dicom_file import read_dataset
-from intrabench.datasets.convert.dicom_references import References, drawn_at
+from intrabench.datasets.convert.dicom_references import TAGS, References, drawn_at
 from intrabench.datasets.convert.dicom_seg import read_seg
-from intrabench.datasets.convert.dicom_series import FoundSeries, Series, find_series, read_series
+from intrabench.datasets.convert.dicom_series import FoundSeries, Series, files_below, find_series, read_series
 from intrabench.datasets.convert.rtstruct import read_rtstruct
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Drawn
 from intrabench.datasets.convert.upright import equal_steps
 from intrabench.datasets.folder.layout import Layout, LoadedCase
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import IntraBenchError, reading, several
+from intrabench.errors import IntraBenchError, reading, several, some
 from intrabench.volume import Volume
 
-_READERS: Mapping[str, Callable[[Path, Series, Rules], list[Segment]]] = {
+_READERS: Mapping[str, Callable[[Path, Series, Rules], Drawn]] = {
     "SEG": lambda path, series, rules: read_seg(path, series, rules.resample),
     "RTSTRUCT": lambda path, series, rules: read_rtstruct(path, series, rules.contours),
 }
 _NO_SCANS = ("KO", "PR", "REG", "RTDOSE", "RTPLAN", "RTRECORD", "SR")
 """Modalities of series that lie beside scans; nothing is drawn on them."""
+
+
+_Content = dict[str, tuple[FoundSeries, Sequence[FoundSeries]]]
+"""The images of each case, and what was drawn on them."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -71,9 +73,10 @@ class Dicom(Layout):
         """That of the data set; since version 3 cases are named by what their own series says.
 
         Since version 4 contours take all voxels on them; since version 5 segmentations of images that are not there
-        belong to the only series of their study and frame of reference.
+        belong to the only series of their study and frame of reference; since version 6 each file of a series of
+        segmentations belongs to the images that it names itself, and regions in other frames of reference to none.
         """
-        return "5"
+        return "6"
 
     def complete(self) -> tuple[str, ...]:
         """Those whose files can all be read."""
@@ -92,26 +95,25 @@ class Dicom(Layout):
         files: dict[str, tuple[Path, str]] = {}
         contents, places, copies = [], [np.empty((0, 3))], []
         for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
-            content = read_dataset(path)
+            content = read_dataset(path, *TAGS)  # pixels would stay in memory
             first, _ = files.setdefault(str(content.get("SOPInstanceUID")), (path, modality))
             copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
             contents.append(content)
             if rules.gaps == "longest":
                 with reading(path):
                     places.append(drawn_at(content))
-        drawn_on = {instance for content in contents for instance in References.drawn_on(content)}
-        chosen = one_acquisition(image.paths, drawn_on)
-        series = read_series(chosen, rules.gaps, np.concatenate(places))
-        segments = [segment for path, modality in files.values() for segment in _READERS[modality](path, series, rules)]
+        drawn_on = References.drawn_on(contents)
+        series = read_series(image.paths, rules.gaps, np.concatenate(places), drawn_on, rules.phase)
+        read = [_READERS[modality](path, series, rules) for path, modality in files.values()]
+        segments = [segment for found, _ in read for segment in found]
         lacking = {instance for content in contents for instance in _lacking(content, image)}
-        all_, used = len(image.paths), len(chosen)
-        notes = [f"the series has several acquisitions; {used} of {all_} images are used"] if used < all_ else []
-        notes += [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
+        notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
         notes += [
             f"{_asked(one)}; the only series of its study and frame of reference is taken instead"
             for one in drawn
             if one.refers and image.uid not in one.refers_to
         ]
+        notes += [note for _, noted in read for note in noted]
         volume = replace(series.volume, notes=(*series.volume.notes, *notes, *copies))
         return LoadedCase(*(equal_steps(volume, segments, series.levels) if series.uneven else (volume, segments)))
 
@@ -119,7 +121,7 @@ class Dicom(Layout):
 def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
     """The layout of a folder that contains DICOM files at any depth; None if there are none.
 
-    They may have any names but those of other formats. Only if there is one, all headers are read.
+    Only if there is one that is not named like a file of another format, all headers are read.
     """
     if label is not None or not has_dicom(path):
         return None
@@ -127,27 +129,28 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
         return _without_cases(f"{path} has DICOM series, which have no channels; omit channel={channel}")
     found, broken = find_series(path)
     suspects = _suspects(path, found, broken)
-    images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS)]
+    images = [one for one in found if _is_image(one)]
+    scans = [one for one in images if is_scan(one)]
     drawn: dict[str, list[FoundSeries]] = {}
     strays = []
     for one in found:
-        if one.modality in _READERS:
+        if is_drawn(one):
             # Of a file that cannot be read nobody knows whether it is what the segmentation names.
-            on = _named(one, images) if one.refers and one.uid in suspects else _drawn_on(one, images)
+            certain = one.refers and one.uid in suspects
+            on = _named(one, images) or ([] if certain else _only(one, scans))
             strays += [] if on else [one]
             for image in on:
                 drawn.setdefault(image.uid, []).append(one)
     used = [image for image in images if image.uid in drawn]
     alone = [one for one in (*images, *strays) if one.uid not in drawn]
     incomplete = [(one, _may_lack(one, suspects[one.uid])) for one in alone if one.uid in suspects]
-    unmatched = [_unmatched(one, images) for one in strays if one.uid not in suspects]
+    unmatched = [_unmatched(one, scans) for one in strays if one.uid not in suspects]
     if not used:
         lacking = [why for one, why in incomplete if one in strays]
-        return _without_cases(f"{path} has {_unusable(images, strays, [*unmatched, *lacking, *broken.values()])}")
+        problem = f"{path} has {_unusable(images, strays, [*unmatched, *lacking, *broken.values()])}"
+        return _without_cases(problem, images)
     names = _names([*used, *(one for one, _ in incomplete)])
-    series: dict[str, tuple[FoundSeries, Sequence[FoundSeries]]] = {
-        names[image.uid]: (image, drawn[image.uid]) for image in used
-    }
+    series: _Content = {names[image.uid]: (image, drawn[image.uid]) for image in used}
     series |= {names[one.uid]: (one, ()) for one, _ in incomplete}
     lost = {names[one.uid]: problem for one, problem in incomplete}
     modalities = {image.modality for image in used}
@@ -166,11 +169,11 @@ def dicom(path: Path, label: Path | None, channel: int) -> Dicom | None:
 
 def has_dicom(folder: Path) -> bool:
     """Whether there are DICOM files in a folder at any depth; they may have any names but those of other formats."""
-    return any(map(is_dicom, _candidates(folder)))
+    return any(is_dicom(file) for file in files_below(folder) if not ending(file))
 
 
 def read_only_series(folder: Path, rules: Rules) -> Volume:
-    """The one image series in a folder, at any depth, with a note on files of other modalities.
+    """The one image series in a folder, at any depth, with a note on localizers and files of other modalities.
 
     Uneven slices are resampled to equal steps if `Rules.gaps` says so: files that are no DICOM cannot hold others.
 
@@ -178,17 +181,31 @@ def read_only_series(folder: Path, rules: Rules) -> Volume:
         IntraBenchError: there is none or several, a file cannot be read, or `read_series` refuses it.
     """
     found, broken = find_series(folder, listing=False)
-    images = [one for one in found if one.modality not in (*_READERS, *_NO_SCANS)]
+    images = [one for one in found if is_scan(one)]
     if broken:
         raise IntraBenchError(f"{next(iter(broken.values()))}; or move that file away if it does not belong there")
     if len(images) != 1:
         there = f"{len(images)} DICOM image series: {_listed(images)}" if images else "no DICOM image series"
         raise IntraBenchError(f"{folder} has {there}; keep one in this folder")
-    series = read_series(one_acquisition(images[0].paths, ()), rules.gaps)
-    others = sorted({one.modality for one in found} - {images[0].modality})
+    series = read_series(images[0].paths, rules.gaps, phase=rules.phase)
+    others = sorted({"localizer" if one.localizer else one.modality for one in found if one not in images})
     notes = [f"{' and '.join(others)} files beside the images are not used"] if others else []
     volume = replace(series.volume, notes=(*series.volume.notes, *notes))
     return equal_steps(volume, [], series.levels)[0] if series.uneven else volume
+
+
+def is_drawn(one: FoundSeries) -> bool:
+    """Whether it is a segmentation or structure set."""
+    return one.modality in _READERS
+
+
+def is_scan(one: FoundSeries) -> bool:
+    """Whether it is an image series that is made to be segmented, so no localizer."""
+    return _is_image(one) and not one.localizer
+
+
+def _is_image(one: FoundSeries) -> bool:
+    return one.modality not in (*_READERS, *_NO_SCANS)
 
 
 def _suspects(root: Path, found: Sequence[FoundSeries], broken: Mapping[Path, str]) -> dict[str, str]:
@@ -208,27 +225,20 @@ def _suspects(root: Path, found: Sequence[FoundSeries], broken: Mapping[Path, st
 
 def _may_lack(one: FoundSeries, problem: str) -> str:
     """A sentence on a series that is alone because what it lacks may be a broken file."""
-    what, lacks = (one.paths[0], "images") if one.modality in _READERS else (one.paths[0].parent, "segmentation")
+    what, lacks = (one.paths[0], "images") if is_drawn(one) else (one.paths[0].parent, "segmentation")
     return (
         f"{what} lacks its {lacks}, which may be a file that cannot be read: {problem}; or move that file away if it "
         "does not belong there"
     )
 
 
-def _without_cases(problem: str) -> Dicom:
-    return Dicom(kind="DICOM", content={}, problem=problem)
-
-
-def _candidates(folder: Path) -> Iterator[Path]:
-    """The files at any depth that are of no other format by their name, without those of hidden folders."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] != "."]
-        yield from (path for path in (Path(place, name) for name in names) if not ending(path))
+def _without_cases(problem: str, images: Sequence[FoundSeries] = ()) -> Dicom:
+    """The layout of images without segmentations; none of them is a case that can be loaded."""
+    content: _Content = {name: (one, ()) for name, one in zip(_names(images).values(), images, strict=True)}
+    return Dicom(kind="DICOM", content=content, lost=dict.fromkeys(content, problem), problem=problem)
 
 
 def is_dicom(path: Path) -> bool:
-    if not path.is_file():
-        return False
     try:
         with path.open("rb") as file:
             return file.read(132).endswith(b"DICM")
@@ -243,10 +253,10 @@ def _lacking(content: Any, image: FoundSeries) -> frozenset[str]:
     return references.instances - image.instances if here else frozenset()
 
 
-def _drawn_on(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
-    """The series that a file refers to; if none of these is there, the only one that it may be of."""
-    likely = _likely(drawn, images)
-    return _named(drawn, images) or (likely if len(likely) == 1 else [])
+def _only(drawn: FoundSeries, scans: Sequence[FoundSeries]) -> list[FoundSeries]:
+    """The series that a file may be of, if it is only one."""
+    likely = _likely(drawn, scans)
+    return likely if len(likely) == 1 else []
 
 
 def _named(drawn: FoundSeries, images: Sequence[FoundSeries]) -> list[FoundSeries]:
@@ -295,7 +305,7 @@ def _asked(drawn: FoundSeries) -> str:
     if not drawn.refers:
         return f"{drawn.paths[0]} does not name the images that it was drawn on"
     count = len(drawn.refers_to) or drawn.images_named
-    what = _some([f"series ...{_end(uid)}" for uid in drawn.refers_to]) or several(count, "image")
+    what = some([f"series ...{_end(uid)}" for uid in drawn.refers_to]) or several(count, "image")
     return f"{drawn.paths[0]} was drawn on {what}, which {'is' if count == 1 else 'are'} not in this folder"
 
 
@@ -304,12 +314,7 @@ def _listed(images: Sequence[FoundSeries]) -> str:
     texts = [
         ("series", one.number, one.description and f'"{one.description}"', f"...{_end(one.uid)}") for one in images
     ]
-    return _some([" ".join(filter(None, parts)) for parts in texts])
-
-
-def _some(texts: Sequence[str]) -> str:
-    """Texts, of many only the first ones."""
-    return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
+    return some([" ".join(filter(None, parts)) for parts in texts])
 
 
 def _names(images: Sequence[FoundSeries]) -> dict[str, str]:
@@ -334,5 +339,3 @@ def _end(uid: str) -> str:
 
 _END = 8
 """Digits of a UID in the name of a case, and in sentences."""
-_SHOWN = 4
-"""Series that a sentence names at most."""

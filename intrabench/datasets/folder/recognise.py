@@ -9,6 +9,7 @@ from pathlib import Path
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
 from intrabench.datasets.folder.by_pattern import by_pattern, check_found
 from intrabench.datasets.folder.dicom import Dicom, dicom
+from intrabench.datasets.folder.dicom_masks import dicom_masks
 from intrabench.datasets.folder.layout import Layout, not_used, of_unknown_kind
 from intrabench.datasets.folder.nnunet import nnunet, of_raw
 from intrabench.datasets.folder.pairs import (
@@ -39,6 +40,7 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
     "images_beside_labels": images_beside_labels,
     "photos_beside_masks": photos_beside_masks,
     "case_folders": case_folders,
+    "dicom_masks": dicom_masks,
     "dicom": dicom,
 }
 """Specific layouts before general ones."""
@@ -152,7 +154,7 @@ def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | N
 
 def _is_empty(one: Layout) -> int:
     """0: it has cases. 1: it says why it has none. 2: it has none."""
-    return 0 if one.content else 1 if one.problem else 2
+    return 1 if one.problem else 0 if one.content else 2
 
 
 def _fitting(found: Mapping[LayoutName, Layout]) -> dict[LayoutName, Layout]:
@@ -179,7 +181,10 @@ def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:
     }
     used, notes = _files(chosen, content) | chosen.left, []
     for one in others:
-        unused = sorted(_files(one, complete[one] or one.content) - used)
+        files = _files(one, complete[one] or one.content)
+        unused = sorted(files - used)
+        if one.problem and len(unused) < len(files):  # others found a use for them
+            continue
         if one.problem:
             notes.append(not_used(one.problem))
         elif unused and complete[one]:

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from intrabench.datasets.convert.dicom_phase import Phase
 from intrabench.datasets.convert.dicom_stack import Gaps
 from intrabench.datasets.convert.instances import Instances
 from intrabench.datasets.convert.photo import VOID, Coding, Pixels
@@ -53,6 +54,7 @@ LayoutName = Literal[
     "images_beside_labels",
     "photos_beside_masks",
     "case_folders",
+    "dicom_masks",
     "dicom",
 ]
 """The layouts of folders, specific ones before general ones."""
@@ -90,6 +92,20 @@ def _as_threshold(value: Any) -> Any:
     if value in ("refuse", "none") or (isinstance(value, float) and 0 < value < 1):
         return value
     raise ValueError('write a share of what is full, such as 0.5, or "refuse" or "none"')
+
+
+def _as_phase(value: Any) -> Any:
+    """A number, or values of DICOM tags."""
+    if type(value) is int and value > 0:
+        return value
+    if not isinstance(value, dict) or not value or not all(type(one) in (int, float, str) for one in value.values()):
+        raise ValueError("write its number, from 1, or the value of a DICOM tag, such as { EchoTime = 4.6 }")
+    from pydicom.datadict import tag_for_keyword
+
+    for keyword in value:
+        if tag_for_keyword(keyword) is None:
+            raise ValueError(f"DICOM has no tag {keyword}; write its keyword, such as EchoTime")
+    return {keyword: one if isinstance(one, str) else float(one) for keyword, one in value.items()}
 
 
 def _as_spacing(value: Any) -> Any:
@@ -156,13 +172,13 @@ class Rules(_Table):
     without a match are left out. Without this table, all segments are used under their names in the files. instances:
     the rule for labels that have no rule of their own. resample: resample labels on a different grid by nearest
     neighbour. outside: what happens to structures that were drawn on slices that a DICOM series lacks. gaps: what
-    happens to a DICOM series with uneven steps. shear: what happens to scans whose axes are not at right angles.
-    contours: whether voxels whose centres lie on a contour of an RTSTRUCT are inside. coding: how the pixels of mask
-    pictures encode objects. threshold, round: as in `LabelValues`. spacing: that of stacks of pictures along ``(z, y,
-    x)`` in mm, instead of what they state. patients, timepoints: map names of cases, in which ``*`` stands for any
-    text, to their patients and times, in which ``*`` stands for what the first ``*`` matched; the first match counts.
-    names: what people call a label, or a target, with synonyms (`DatasetCard.names`). layout: the one to use if the
-    files have several.
+    happens to a DICOM series with uneven steps. phase: the one to use of a DICOM series with several. shear: what
+    happens to scans whose axes are not at right angles. contours: whether voxels whose centres lie on a contour of an
+    RTSTRUCT are inside. coding: how the pixels of mask pictures encode objects. threshold, round: as in `LabelValues`.
+    spacing: that of stacks of pictures along ``(z, y, x)`` in mm, instead of what they state. patients, timepoints: map
+    names of cases, in which ``*`` stands for any text, to their patients and times, in which ``*`` stands for what the
+    first ``*`` matched; the first match counts. names: what people call a label, or a target, with synonyms
+    (`DatasetCard.names`). layout: the one to use if the files have several.
     """
 
     name: str = Field(default="", pattern=r"^[\w.+-]*$")
@@ -177,6 +193,7 @@ class Rules(_Table):
     resample: bool = False
     outside: Outside = "refuse"
     gaps: Gaps = "refuse"
+    phase: Annotated[Phase | None, BeforeValidator(_as_phase)] = None
     shear: Literal["refuse", "resample"] = "refuse"
     contours: Contours = "inclusive"
     coding: Coding = "palette"

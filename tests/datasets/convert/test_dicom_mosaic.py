@@ -106,5 +106,11 @@ def test_a_mosaic_without_its_private_tags(tmp_path: Path, wording: SnapshotAsse
 
 def test_two_mosaics_are_two_volumes(tmp_path: Path) -> None:
     other = change(mosaic(tmp_path / "b"), SeriesInstanceUID=uid("one"), SOPInstanceUID=uid("other"))
-    with pytest.raises(IntraBenchError, match="at the same position"):
-        read_series([change(mosaic(tmp_path / "a"), SeriesInstanceUID=uid("one")), other])
+    first = change(mosaic(tmp_path / "a"), SeriesInstanceUID=uid("one"))
+    with pytest.raises(IntraBenchError, match="2 images at each position"):
+        read_series([first, other])
+    change(other, AcquisitionNumber=2, RescaleIntercept=1000)
+    first_values, other_values = (
+        in_file_order(read_series([change(first, AcquisitionNumber=1), other], phase=number)) for number in (1, 2)
+    )
+    assert np.array_equal(other_values, first_values + 2000)

@@ -47,7 +47,7 @@ def test_overlapping_segments_of_one_label(tmp_path: Path, orientation: Any, ste
     images = write_ct(tmp_path / "ct", STORED, (2.5, 0.7, 0.9), (-10.1, 20.2, 3.3), orientation, step)
     series = read_series(images)
     path = write_seg(tmp_path / "seg", images, [("liver", LOW), ("tumour", HIGH), ("tumour", LOW & HIGH)])
-    found = read_seg(path, series)
+    found, _ = read_seg(path, series)
     assert [(segment.name, segment.number) for segment in found] == [("liver", 1), ("tumour", 2), ("tumour", 3)]
     for segment, mask in zip(found, (LOW, HIGH, LOW & HIGH), strict=True):
         assert np.array_equal(in_file_order(segment, series), mask)
@@ -57,12 +57,12 @@ def test_fractions_of_at_least_half_are_inside(tmp_path: Path, images: list[Path
     series = read_series(images)
     fractions = np.where(LOW, 0.9, np.where(HIGH, 0.45, 0.0))
     fractions[3, 0, :3] = [0.5, 0.505, 0.495]  # stored as 128, 129 and 126 of 255
-    (segment,) = read_seg(write_seg(tmp_path / "seg", images, {"a": fractions}, "FRACTIONAL"), series)
+    (segment,), _ = read_seg(write_seg(tmp_path / "seg", images, {"a": fractions}, "FRACTIONAL"), series)
     expected = LOW.copy()
     expected[3, 0, :3] = [True, True, False]
     assert np.array_equal(in_file_order(segment, series), expected)
     assert "has fractions" in segment.beside
-    (hard,) = read_seg(write_seg(tmp_path / "hard", images, {"a": LOW.astype(float)}, "FRACTIONAL"), series)
+    (hard,), _ = read_seg(write_seg(tmp_path / "hard", images, {"a": LOW.astype(float)}, "FRACTIONAL"), series)
     assert (hard.beside, hard.mask.voxels) == ("", LOW.sum())
 
 
@@ -74,7 +74,7 @@ def test_two_frames_at_one_position_are_equal(tmp_path: Path, images: list[Path]
         for frame in seg.PerFrameFunctionalGroupsSequence:
             frame.SegmentIdentificationSequence[0].ReferencedSegmentNumber = 1
         if same:
-            (segment,) = read_seg(save(path, seg), read_series(images))
+            (segment,), _ = read_seg(save(path, seg), read_series(images))
             assert segment.mask.voxels == LOW.sum()
     with pytest.raises(IntraBenchError) as caught:
         read_seg(save(path, seg), read_series(images))
@@ -91,7 +91,7 @@ def test_frames_far_apart_stay_in_their_slices(tmp_path: Path, images: list[Path
     if spacing is None:
         del measures.SpacingBetweenSlices
     series = read_series(images)
-    (segment,) = read_seg(save(tmp_path / "sparse", seg), series)
+    (segment,), _ = read_seg(save(tmp_path / "sparse", seg), series)
     assert np.array_equal(in_file_order(segment, series), mask)
 
 
@@ -100,7 +100,7 @@ def test_frames_that_run_the_other_way(tmp_path: Path, images: list[Path]) -> No
     turned = write_ct(tmp_path / "turned", STORED[::-1, ::-1], origin=(0, 12, 14), orientation=(1, 0, 0, 0, -1, 0))
     series = read_series(images)
     assert np.array_equal(read_series(turned).volume.array, series.volume.array)
-    (segment,) = read_seg(write_seg(tmp_path / "seg", turned, {"a": LOW[::-1, ::-1]}), series)
+    (segment,), _ = read_seg(write_seg(tmp_path / "seg", turned, {"a": LOW[::-1, ::-1]}), series)
     assert np.array_equal(in_file_order(segment, series), LOW)
 
 
@@ -112,7 +112,7 @@ def test_another_grid_is_resampled_by_nearest_neighbour(tmp_path: Path, images: 
     path = write_seg(tmp_path / "seg", thick, {"a": fine})
     with pytest.raises(OtherGrid, match=r"spacing .*resample = true"):
         read_seg(path, series)
-    (segment,) = read_seg(path, series, resample=True)
+    (segment,), _ = read_seg(path, series, resample=True)
     assert "they are resampled" in segment.beside
     expected = np.zeros_like(LOW)
     expected[:, 2:, 3:] = LOW[:4].repeat(2, 0)[:, 2:, 3:]
@@ -128,7 +128,7 @@ def test_a_grid_that_is_a_little_off(tmp_path: Path, images: list[Path], shift: 
         with pytest.raises(OtherGrid, match=r"0\.3 mm in x"):
             read_seg(path, series)
     else:
-        (segment,) = read_seg(path, series)
+        (segment,), _ = read_seg(path, series)
         there, columns = in_file_order(segment, series), LOW.shape[2] - int(shift)
         assert np.array_equal(there[:, :, int(shift) :], LOW[:, :, :columns])
         assert not there[:, :, : int(shift)].any()
@@ -136,9 +136,44 @@ def test_a_grid_that_is_a_little_off(tmp_path: Path, images: list[Path], shift: 
         assert ("off" in segment.beside) == (shift > 0.01)  # 3: "cut off"
 
 
-def test_a_segment_without_frames_is_left_out(tmp_path: Path, images: list[Path]) -> None:
-    path = write_seg(tmp_path / "seg", images, [("a", LOW), ("nothing", LOW & False), ("b", HIGH)])
-    assert [(segment.name, segment.number) for segment in read_seg(path, read_series(images))] == [("a", 1), ("b", 3)]
+@pytest.mark.parametrize("kind", ["BINARY", "LABELMAP"])
+def test_segments_without_a_voxel_are_told_once(
+    tmp_path: Path, images: list[Path], kind: str, wording: SnapshotAssertion
+) -> None:
+    names = ["nothing", *"cdefg"]
+    masks = [("a", LOW & ~HIGH), *((name, LOW & False) for name in names), ("b", HIGH)]
+    segments, notes = read_seg(write_seg(tmp_path / "seg", images, masks, kind), read_series(images))
+    assert [(segment.name, segment.number) for segment in segments] == [("a", 1), ("b", 8)]
+    assert notes == wording
+
+
+def test_a_label_map_is_the_same_as_binary_segments(tmp_path: Path, images: list[Path]) -> None:
+    """Of 8 and 16 bits, with any numbers and background; values that it does not describe have no name."""
+    series = read_series(images)
+    masks = {"liver": LOW & ~HIGH, "tumour": HIGH}
+    expected, _ = read_seg(write_seg(tmp_path / "binary", images, masks), series)
+    seg = pydicom.dcmread(write_seg(tmp_path / "map", images, masks, "LABELMAP"))
+    assert (seg.SOPClassUID, seg.BitsAllocated) == ("1.2.840.10008.5.1.4.1.1.66.7", 8)
+
+    def check(*named: tuple[str, int]) -> None:
+        found, notes = read_seg(save(tmp_path / "map", seg), series)
+        assert [(one.name, one.number) for one in found] == list(named)
+        for one, other in zip(found, expected, strict=True):
+            assert np.array_equal(in_file_order(one, series), in_file_order(other, series))
+        assert notes == ()
+
+    check(("liver", 1), ("tumour", 2))
+    seg.PixelData = np.array([7, 300, 4], dtype=np.uint16)[np.frombuffer(seg.PixelData, np.uint8)].tobytes()
+    seg.BitsAllocated, seg.BitsStored, seg.HighBit, seg.PixelPaddingValue = 16, 16, 15, 7
+    for item_ in seg.SegmentSequence:
+        item_.SegmentNumber = [7, 300, 4][item_.SegmentNumber]
+    check(("liver", 300), ("tumour", 4))
+    seg.SegmentSequence = [one for one in seg.SegmentSequence if one.SegmentNumber == 300]
+    check(("liver", 300), ("", 4))
+    seg.PixelData = np.where((values := np.frombuffer(seg.PixelData, np.uint16)) == 7, 0, values).tobytes()
+    check(("liver", 300), ("", 4))
+    seg.PixelPaddingValue = None
+    check(("liver", 300), ("", 4))
 
 
 UNNAMED: dict[str, Any] = {"ReferencedSeriesSequence": None, "SourceImageSequence": None}
@@ -147,7 +182,7 @@ UNNAMED: dict[str, Any] = {"ReferencedSeriesSequence": None, "SourceImageSequenc
 @pytest.mark.parametrize("tags", [{}, UNNAMED, {"FrameOfReferenceUID": "1.2.3"}], ids=["all", "frame", "series"])
 def test_one_reference_of_two_is_enough(tmp_path: Path, images: list[Path], tags: dict[str, Any]) -> None:
     assert (
-        read_seg(write_seg(tmp_path / "seg", images, {"a": LOW}, **tags), read_series(images))[0].mask.voxels
+        read_seg(write_seg(tmp_path / "seg", images, {"a": LOW}, **tags), read_series(images))[0][0].mask.voxels
         == LOW.sum()
     )
 
@@ -156,10 +191,10 @@ def test_another_series_in_the_same_frame_of_reference(
     tmp_path: Path, images: list[Path], wording: SnapshotAssertion
 ) -> None:
     path = write_seg(tmp_path / "seg", write_ct(tmp_path / "other", STORED), {"a": LOW})
-    assert read_seg(path, read_series(images))[0].mask.voxels == LOW.sum()
+    assert read_seg(path, read_series(images))[0][0].mask.voxels == LOW.sum()
     far = write_ct(tmp_path / "far", STORED, origin=(500, 0, 0))
     path = write_seg(tmp_path / "seg", far, {"a": LOW})
-    (segment,) = read_seg(path, read_series(images))
+    (segment,), _ = read_seg(path, read_series(images))
     assert (segment.mask.any(), segment.lost) == (False, "")
     assert f"has {LOW.sum()} voxels" in segment.beside
     assert segment.beside == wording
@@ -178,7 +213,7 @@ def test_slices_that_the_series_lacks_are_told(
 ) -> None:
     path = write_seg(tmp_path / "seg", images, {"a": LOW, "in slice 2": LOW & (np.arange(8) == 2)[:, None, None]})
     series = read_series(images[kept])
-    found = read_seg(path, series)
+    found, _ = read_seg(path, series)
     there = np.zeros(8, dtype=bool)
     there[kept] = True
     lost = int(LOW[~there].sum())
@@ -193,14 +228,14 @@ def test_a_series_without_any_of_the_slices_that_were_drawn_on(
     tmp_path: Path, images: list[Path], wording: SnapshotAssertion
 ) -> None:
     path = write_seg(tmp_path / "seg", images, {"a": LOW & (np.arange(8) % 2 == 1)[:, None, None]})
-    (segment,) = read_seg(path, read_series(images[::2]))
+    (segment,), _ = read_seg(path, read_series(images[::2]))
     assert segment.lost == wording
     assert "lacks 2 (" in segment.lost
 
 
 def test_a_slice_that_no_segment_is_on_may_be_missing(tmp_path: Path, images: list[Path]) -> None:
     path = write_seg(tmp_path / "seg", images, {"a": LOW})
-    (segment,) = read_seg(path, read_series(images[:5]))
+    (segment,), _ = read_seg(path, read_series(images[:5]))
     assert (segment.lost, segment.beside, segment.mask.voxels) == ("", "", LOW.sum())
 
 
@@ -245,10 +280,6 @@ REFUSED: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no frames": (lambda p: change(p, PerFrameFunctionalGroupsSequence=None), r"seg \(frame 1\) has no PlanePosition"),
     "no label": (edited(lambda seg: delattr(seg.SegmentSequence[0], "SegmentLabel")), BROKEN),
     "no type": (edited(lambda seg: delattr(seg.SegmentSequence[0], "SegmentedPropertyTypeCodeSequence")), BROKEN),
-    "label map": (
-        lambda p: change(p, SegmentationType="LABELMAP"),
-        r"seg is a label map, expected BINARY or FRACTIONAL",
-    ),
     "scan": (lambda p: change(p, Modality="CT"), r"seg is a CT file, expected a SEG; give the segmentation"),
     "a frame less": (lambda p: change(p, NumberOfFrames=2), r"seg has 2 frames, but describes \d; export it again"),
     "half the rows": (

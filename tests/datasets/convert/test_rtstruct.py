@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pydicom
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from tests.datasets.convert.dicom_files import (
     STACKS,
     change,
     item,
+    save,
     write_ct,
     write_rtstruct,
 )
@@ -186,7 +188,7 @@ def test_regions_on_the_grid_of_the_series(tmp_path: Path, orientation: Any, ste
         "nothing": [],
         "ball": [outlined(series, 7.3, box(0, 4))],  # not quite in the last slice
     }
-    shell, ball = read_rtstruct(write_rtstruct(tmp_path / "rt", images, regions), series)
+    (shell, ball), _ = read_rtstruct(write_rtstruct(tmp_path / "rt", images, regions), series)
     assert (shell.name, shell.number, ball.name, ball.number) == ("shell", 1, "ball", 3)
     assert np.array_equal(in_file_order(shell, series), block(slice(2, 5), 3, 13) & ~block(slice(2, 5), 6, 9))
     assert np.array_equal(in_file_order(ball, series), block(slice(7, 8), 0, 5))
@@ -200,7 +202,7 @@ def images(tmp_path: Path) -> list[Path]:
 def test_contours_are_cut_off_at_the_sides(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
     series = read_series(images)
     contours = [outlined(series, 2, [(-5, -9), (3, -9), (3, 50), (-5, 50)]), outlined(series, 3, box(40, 50))]
-    (segment,) = read_rtstruct(write_rtstruct(tmp_path / "rt", images, {"a": contours}), series)
+    (segment,), _ = read_rtstruct(write_rtstruct(tmp_path / "rt", images, {"a": contours}), series)
     expected = np.zeros(STORED.shape, dtype=bool)
     expected[2, :, :4] = True
     assert np.array_equal(in_file_order(segment, series), expected)
@@ -208,16 +210,48 @@ def test_contours_are_cut_off_at_the_sides(tmp_path: Path, images: list[Path], w
     assert segment.beside == wording
 
 
-@pytest.mark.parametrize("geometry", ["POINT", "OPEN_PLANAR", "OPEN_NONPLANAR"])
-def test_points_and_open_contours_are_left_out(tmp_path: Path, images: list[Path], geometry: str) -> None:
+def test_what_encloses_nothing_is_left_out_and_told(
+    tmp_path: Path, images: list[Path], wording: SnapshotAssertion
+) -> None:
+    """Points, open contours, contours without points, and regions without contours."""
     series = read_series(images)
-    path = write_rtstruct(tmp_path / "rt", images, {"a": [outlined(series, 2, box(2, 6))]}, geometry)
-    assert read_rtstruct(path, series) == []
+    drawn = [outlined(series, slice_, box(2, 6)) for slice_ in (2, 3, 4)]
+    regions = {"gtv": drawn, "isocentre": drawn[:1], "lost": drawn[:1], "spine": [], "skin": []}
+    data = pydicom.dcmread(write_rtstruct(tmp_path / "rt", images, regions))
+    gtv, isocentre, lost = (one.ContourSequence for one in data.ROIContourSequence)
+    gtv[0].ContourGeometricType, gtv[2].ContourGeometricType = "OPEN_PLANAR", "OPEN_NONPLANAR"
+    isocentre[0].ContourGeometricType, lost[0].ContourData = "POINT", None
+    segments, notes = read_rtstruct(save(tmp_path / "rt", data), series)
+    assert [(one.name, one.mask.voxels) for one in segments] == [("gtv", 25)]
+    assert notes == wording
+
+
+def test_regions_that_the_file_describes_oddly(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
+    """In another frame of reference, in two parts, and without a description."""
+    series = read_series(images)
+    drawn = [outlined(series, slice_, box(2, 6)) for slice_ in (2, 3, 4)]
+    data = pydicom.dcmread(write_rtstruct(tmp_path / "rt", images, dict.fromkeys("abcd", drawn)))
+    described, contours = data.StructureSetROISequence, data.ROIContourSequence
+    for one in described:
+        one.ReferencedFrameOfReferenceUID = series.frame_of_reference
+    described[0].ReferencedFrameOfReferenceUID = "1.2.3"
+    del described[3]  # 4 has contours and no name
+    contours.append(item(ReferencedROINumber=2, ContourSequence=[contours[1].ContourSequence.pop()]))
+    segments, notes = read_rtstruct(save(tmp_path / "rt", data), series)
+    assert [(one.name, one.number, one.mask.voxels) for one in segments] == [("b", 2, 75), ("c", 3, 75), ("", 4, 75)]
+    assert notes == wording
+    for one in described:
+        one.ReferencedFrameOfReferenceUID = "1.2.3"  # of a series that is gone
+    assert len(read_rtstruct(save(tmp_path / "rt", data), series)[0]) == 4
+    described[1].ROINumber = 3
+    with pytest.raises(IntraBenchError) as caught:
+        read_rtstruct(save(tmp_path / "rt", data), series)
+    assert caught == wording
 
 
 def test_a_region_between_voxel_centres_is_empty(tmp_path: Path, images: list[Path]) -> None:
     series = read_series(images)
-    (segment,) = read_rtstruct(
+    (segment,), _ = read_rtstruct(
         write_rtstruct(tmp_path / "rt", images, {"dot": [outlined(series, 2, box(2.2, 2.8))]}), series
     )
     assert (segment.name, segment.mask.any()) == ("dot", False)
@@ -234,7 +268,7 @@ def test_references(tmp_path: Path, images: list[Path], wording: SnapshotAsserti
     same_frame = read_series(write_ct(tmp_path / "same", STORED))
     unnamed = write_rtstruct(tmp_path / "unnamed", images, regions, ReferencedFrameOfReferenceSequence=None)
     for file, scan in ((path, same_frame), (unnamed, series), (unnamed, elsewhere)):
-        assert read_rtstruct(file, scan)[0].mask.voxels == 25
+        assert read_rtstruct(file, scan)[0][0].mask.voxels == 25
 
 
 def flat(z: float) -> np.ndarray:
@@ -267,7 +301,7 @@ def test_regions_beyond_the_slices_and_beside_the_images(
     regions = {"fine": [flat(4)], "cut": [flat(4), flat(-1.1)], "gone": [flat(17)], "beside": [flat(4) + [100, 0, 0]]}
     path = write_rtstruct(tmp_path / "rt", images, regions)
     series = read_series(images)
-    found = {segment.name: segment for segment in read_rtstruct(path, series)}
+    found = {segment.name: segment for segment in read_rtstruct(path, series)[0]}
     assert {name: segment.mask.voxels for name, segment in found.items()} == {
         "fine": 25,
         "cut": 25,
@@ -322,11 +356,6 @@ def test_coordinates_that_are_not_finite(tmp_path: Path, images: list[Path], wor
     assert caught == wording
 
 
-def test_contours_without_points_are_no_contours(tmp_path: Path, images: list[Path]) -> None:
-    path = write_rtstruct(tmp_path / "rt", images, {"a": [flat(4)]}, ROIContourSequence=contour(None))
-    assert read_rtstruct(path, read_series(images)) == []
-
-
 def test_regions_through_centres(tmp_path: Path, images: list[Path], wording: SnapshotAssertion) -> None:
     """A square of 10 x 10 voxels in 6 slices, traced through its outer voxels, in millimetres of two decimals."""
     series = read_series(images)
@@ -335,7 +364,7 @@ def test_regions_through_centres(tmp_path: Path, images: list[Path], wording: Sn
     coarse = [outlined(series, z, box(4, 13) + [(4, 8.4)]) for z in range(6)]
     path = write_rtstruct(tmp_path / "rt", images, {"square": square, "twice": square[:2], "coarse": coarse})
     for rule, voxels in (("inclusive", [600, 200, 600]), ("exclusive", [384, 128, 384])):
-        found = read_rtstruct(path, series, rule)
+        found, _ = read_rtstruct(path, series, rule)
         assert [one.mask.voxels for one in found] == voxels
         _, notes = kept_segments(found, "refuse")
         assert notes == [wording(name=rule)]

@@ -20,7 +20,7 @@ from intrabench.datasets.convert.dicom_series import find_series
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from intrabench.workspace import data_root
-from tests.datasets.convert.dicom_files import change, uid, write_ct, write_rtstruct, write_seg
+from tests.datasets.convert.dicom_files import change, save, uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.folder.made import NO_FILES, SHAPE, found, image, labels, load, same
 from tests.wording import without_reasons
 
@@ -72,21 +72,39 @@ def test_dicom(tmp_path: Path, wording: SnapshotAssertion) -> None:
     assert np.array_equal(scan.grid.from_canonical(scan.array), image())
 
 
-def test_the_acquisition_that_is_left_out_is_told(tmp_path: Path, wording: SnapshotAssertion) -> None:
-    scan = (image().T + 1000).astype(np.uint16)
-    first, second = (
-        write_ct(
-            tmp_path / "ct" / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", AcquisitionNumber=number
-        )
-        for number in (1, 2)
+def test_a_series_of_several_phases(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """The segmentation tells which one is used; if it names nothing, dataset.toml does."""
+    scan, root = (image().T + 1000).astype(np.uint16), tmp_path / "ct"
+    first, second, third = (
+        write_ct(root / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", EchoTime=f"{1.6 * number:.1f}")
+        for number in (1, 2, 3)
     )
-    for path in (*first, *second):
+    for path in (*first, *second, *third):
         change(path, SeriesInstanceUID="1.2.9")
-    write_seg(tmp_path / "ct" / "seg.dcm", second, {"Liver": (DRAWN == 1).T})
-    volume, (liver,) = registry.make("datasets", str(tmp_path / "ct")).load("patient 1.2.9", NO_FILES)
-    assert volume.notes == wording
-    assert np.array_equal(volume.grid.from_canonical(volume.array), image() + 2)
-    assert liver.mask.voxels == 144
+    seg = write_seg(root / "seg.dcm", second, {"Liver": (DRAWN == 1).T})
+
+    def check(number: int) -> None:
+        volume, (liver,) = registry.make("datasets", str(root)).load("patient 1.2.9", NO_FILES)
+        assert volume.notes == wording
+        assert np.array_equal(volume.grid.from_canonical(volume.array), image() + number)
+        assert liver.mask.voxels == 144
+
+    check(2)
+    data = pydicom.dcmread(seg)
+    for frame in data.PerFrameFunctionalGroupsSequence:
+        del frame.DerivationImageSequence
+    save(seg, data, ReferencedSeriesSequence=None, SourceImageSequence=None)
+    with pytest.raises(IntraBenchError) as caught:
+        check(0)
+    assert caught == wording
+    for rule, number in (("3", 3), ("{ EchoTime = 1.6 }", 1)):
+        (root / "dataset.toml").write_text(f"phase = {rule}\n")
+        check(number)
+    for rule in ("0", "true", '"late"', "{}", "{ EchoTime = [1.6] }", "{ Echo = 1.6 }"):
+        (root / "dataset.toml").write_text(f"phase = {rule}\n")
+        with pytest.raises(IntraBenchError) as caught:
+            check(0)
+        assert caught == wording
 
 
 def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:
@@ -179,11 +197,12 @@ def beside(root: Path, **tags: Any) -> None:
 def test_the_only_series_of_a_study_and_frame_is_taken_for_one_that_is_gone(
     tmp_path: Path, drawn: str, wording: SnapshotAssertion
 ) -> None:
-    """Those of other studies and frames, and a dose on the same images, do not make it two."""
+    """Those of other studies and frames, and a localizer and a dose on the same images, do not make it two."""
     root = tmp_path / "study"
     stale(root, drawn)
     beside(root, StudyInstanceUID=uid("another"))
     beside(root, FrameOfReferenceUID=uid("another"), SeriesInstanceUID="1.2.840.5.4")
+    beside(root, ImageType=["ORIGINAL", "PRIMARY", "LOCALIZER"], SeriesInstanceUID="1.2.840.5.6")
     beside(root, Modality="RTDOSE", SeriesInstanceUID="1.2.840.5.5")
     dataset = registry.make("datasets", str(root))
     (case,) = dataset.cases()
@@ -195,7 +214,36 @@ def test_the_only_series_of_a_study_and_frame_is_taken_for_one_that_is_gone(
     assert np.array_equal(volume.grid.from_canonical(volume.array), image())
     (told,) = volume.notes
     assert told == wording
-    assert dataset.card.caveats == ("2 of 3 image series have no segmentation; they are left out",)
+    assert dataset.card.caveats == ("3 of 4 image series have no segmentation; they are left out",)
+
+
+def test_each_file_of_a_series_of_segmentations_has_its_own_images(tmp_path: Path) -> None:
+    scan, root = (image().T + 1000).astype(np.uint16), tmp_path / "study"
+    for number in (1, 2):
+        images = write_ct(root / str(number), scan, SeriesInstanceUID=f"1.2.{number}")
+        mask = np.equal(DRAWN.T, number)
+        write_seg(root / f"seg{number}", images, {"Liver": mask}, SeriesInstanceUID="1.2.9")
+    dataset = registry.make("datasets", str(root))
+    targets = {case: dataset.load(case, NO_FILES)[1] for case in dataset.cases()}
+    assert {case: [one.mask.voxels for one in found] for case, found in targets.items()} == {
+        "patient 1.2.1": [144],
+        "patient 1.2.2": [49],
+    }
+
+
+def test_names_of_files_tell_nothing_and_hidden_ones_are_left_out(tmp_path: Path) -> None:
+    root = tmp_path / "study"
+    images = write_ct(root / "ct", (image().T + 1000).astype(np.uint16), SeriesInstanceUID="1.2.3")
+    write_seg(root / "seg", images, {"Liver": DRAWN.T == 1})
+    images[2].rename(images[2].with_suffix(".nii"))
+    for place in (root / ".trash" / "a.dcm", root / "ct" / "._001.dcm"):
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(b"no DICOM")
+    write_ct(root / ".trash" / "ct", (image().T + 1000).astype(np.uint16))
+    (ct, seg), broken = find_series(root)
+    assert (len(ct.paths), seg.paths, broken) == (10, (root / "seg",), {})
+    volume, (liver,) = registry.make("datasets", str(root)).load("patient 1.2.3", NO_FILES)
+    assert (volume.shape[0], liver.mask.voxels, volume.notes) == (10, 144, ())
 
 
 def test_what_is_drawn_on_a_series_and_on_one_that_is_gone_is_one_case(tmp_path: Path) -> None:

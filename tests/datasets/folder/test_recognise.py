@@ -192,7 +192,7 @@ def test_a_folder_with_nothing_complete_says_what_is_missing(tmp_path: Path, wor
     with pytest.raises(IntraBenchError) as caught:
         opened(root)
     assert caught == wording
-    stray_mask(root)
+    stray_picture(root)
     dataset = opened(root)
     assert dataset.cases() == ("x",)
     assert dataset.remarks() == wording
