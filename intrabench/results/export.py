@@ -10,7 +10,7 @@ import polars as pl
 from intrabench import progress
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.notes import once
-from intrabench.datasets.convert.upright import on_files
+from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.names import file_name
@@ -20,7 +20,6 @@ from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
 from intrabench.results.selection import EVERYTHING, Selection
-from intrabench.volume import Volume, write_nifti
 
 
 class Exported(NamedTuple):
@@ -50,7 +49,7 @@ def export(
     case alone, have their key behind them. seed: only this one. round: only the state after so many corrections; of
     sessions that ended before, the last. selection: of which sessions.
 
-    A mask is on the grid of the scan's own files, also if the scan is played on another one (`on_files`).
+    A mask is on the grid of the scan's own files, also if the scan is played on another one (`StoredCase.write_mask`).
 
     Raises:
         IntraBenchError: the run kept no masks, nothing is called so, or a file cannot be written.
@@ -58,7 +57,7 @@ def export(
     written = 0
     unread: dict[str, None] = {}
     owners: dict[str, str] = {}
-    last: tuple[tuple[str, str], Volume | None] | None = None
+    last: tuple[tuple[str, str], StoredCase | None] | None = None
     notes: dict[tuple[str, str], None] = {}
     rows, left_out = _chosen(results, seed, round, selection)
     for number, row in enumerate(rows.iter_rows(named=True), start=1):
@@ -69,7 +68,9 @@ def export(
                 continue
             if last is None or last[0] != place:
                 last = place, None
-                last = place, store.open_case(dataset_of(results, row), row["case"]).volume
+                case = store.open_case(dataset_of(results, row), row["case"])
+                _ = case.volume  # says what cannot be read
+                last = place, case
         except IntraBenchError as error:
             unread[str(error)] = None
             continue
@@ -82,7 +83,7 @@ def export(
             who.append(row["session"])
         path = folder / within / f"{file_name(*who)}.nii.gz"
         with writing(path), progress.step("writing", f"writing mask {number} of {rows.height}", row["case"]):
-            write_nifti(path, *on_files(masks[row["round"]], last[1]))
+            last[1].write_mask(path, masks[row["round"]])
         notes |= {(row["case"], note): None for note in _notes(last[1])}
         written += 1
     if not written and not unread:
@@ -90,11 +91,12 @@ def export(
     return Exported(written, left_out, list(unread), once(notes))
 
 
-def _notes(volume: Volume) -> list[str]:
+def _notes(case: StoredCase) -> list[str]:
     """What files on the grid of a scan cannot say."""
-    if volume.original is None or not volume.original.uneven:
+    original = case.volume.original
+    if original is None or not original.uneven:
         return []
-    step = volume.original.grid.steps[2]
+    step = original.grid.steps[2]
     return [
         "slices lie at uneven distances, which NIfTI cannot state; masks have one slice for each of them, at equal "
         f"steps of {step:.4g} mm"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from intrabench.datasets.cases.image_file import IMAGE, read_image_file, write_image_file
+from intrabench.datasets.convert.upright import on_files
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_json
 from intrabench.files.grid import Original
@@ -22,7 +23,7 @@ from intrabench.prompts import Scribble
 from intrabench.specs.specs import nearest
 from intrabench.specs.values import is_a
 from intrabench.target import Target, TargetInfo
-from intrabench.volume import Grid, Volume, check_intensities
+from intrabench.volume import Grid, Volume, check_intensities, write_nifti
 
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
@@ -101,6 +102,10 @@ class StoredCase:
         except Exception as error:  # damage shows in the header or in zstandard
             raise damaged(path, self.remedy) from error
         return self.seen(stored)
+
+    def write_mask(self, path: Path, mask: Mask) -> None:
+        """Write a mask on the scan as NIfTI on the grid of the scan's own files (`on_files`)."""
+        write_nifti(path, *on_files(mask, self.volume))
 
     def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
         """The targets with these `ids` (``label.instance``; None: all) in the index's order; only these are unpacked.

@@ -184,7 +184,14 @@ def files_below(folder: Path) -> Iterator[Path]:
     """The files of a folder at any depth, without hidden ones and those of hidden folders."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name[0] != "."]
-        yield from (path for name in names if name[0] != "." and (path := Path(place, name)).is_file())
+        yield from (path for name in names if name[0] != "." and _is_file(path := Path(place, name)))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # of a folder that may not be searched; whoever reads the file names it
+        return True
 
 
 def _read_headers(files: Iterable[Path]) -> tuple[list[FoundSeries], dict[Path, str]]:
