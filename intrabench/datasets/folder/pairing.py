@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.files.names import check_utf8, one_line
+from intrabench.files.pictures import SUFFIXES as PICTURES
 
 VOLUMES = (".nii", ".nii.gz", ".mgz", ".mgh", ".hdr", ".nrrd", ".nhdr", ".mha", ".mhd")
 NPZ = ".npz"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.dicom import Dicom
 from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
@@ -32,6 +31,7 @@ from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.label_names import label_names, table_beside
+from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 

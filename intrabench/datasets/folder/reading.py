@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.photo import read_objects, read_photo
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
@@ -24,6 +23,7 @@ from intrabench.files.geometry import geometry_notes
 from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
 from intrabench.files.label_names import label_names
+from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.files.pictures import pages, read_stack
 from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
 
