@@ -51,33 +51,6 @@ def _order(time: str) -> tuple[str | Decimal, ...]:
     return tuple(Decimal(part) if place % 2 else part for place, part in enumerate(parts))
 
 
-def priors_of(dataset: Dataset, points: Sequence[TimePoint]) -> dict[str, str]:
-    """The prior of each case of a patient that has one: a case at the time point before.
-
-    If either time point has several cases, it is the only one of the same `Dataset.series` as the case.
-
-    Raises:
-        IntraBenchError: the data set gives a series that is none.
-    """
-    priors = {}
-    for before, now in pairwise(points):
-        single = len(before.cases) == len(now.cases) == 1
-        for case in now.cases:
-            alike = [one for one in before.cases if single or series_of(dataset, one) == series_of(dataset, case)]
-            if len(alike) == 1:
-                priors[case] = alike[0]
-    return priors
-
-
-def prior_of(dataset: Dataset, case: str) -> str | None:
-    """The prior of a case, as in `priors_of`; None if it has none.
-
-    Raises:
-        IntraBenchError: the data set gives a patient, time or series that is none.
-    """
-    return priors_of(dataset, time_points(dataset).get(patient_of(dataset, case), [])).get(case)
-
-
 @dataclass(frozen=True)
 class Structures:
     """Which targets a case and its prior have in common, by their ids (``label.instance``); no masks are compared.
@@ -144,15 +117,21 @@ class FollowUp:
 def follow_ups(dataset: Dataset, cases: Sequence[str] | None = None) -> Iterator[FollowUp]:
     """All pairs of a case and its prior, by patient and time. None is converted before it is opened.
 
+    The prior is a case at the time point before; if either time point has several, the only one of the same
+    `Dataset.series` as the case.
+
     cases: those that may be in pairs; None: all.
 
     Raises:
         IntraBenchError: the data set gives a patient, time or series that is none.
     """
     for patient, points in time_points(dataset, cases).items():
-        times = {case: point.time for point in points for case in point.cases}
-        for case, prior in priors_of(dataset, points).items():
-            yield FollowUp(dataset, patient, prior, case, (times[prior], times[case]))
+        for before, now in pairwise(points):
+            single = len(before.cases) == len(now.cases) == 1
+            for case in now.cases:
+                alike = [one for one in before.cases if single or series_of(dataset, one) == series_of(dataset, case)]
+                if len(alike) == 1:
+                    yield FollowUp(dataset, patient, alike[0], case, (before.time, now.time))
 
 
 def time_check(dataset: Dataset, cases: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import several
+from intrabench.errors import several, some
 from intrabench.volume import Volume
 
 _BESIDE = re.compile(
@@ -24,8 +24,6 @@ _BESIDE = re.compile(
 """Endings of files about data, which nobody takes for scans or labels."""
 _HEADERS = (".hdr", ".mhd", ".nhdr")
 """Endings of files whose voxels are in another one of the same name."""
-_SHOWN = 6
-"""Endings that a note names at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +129,7 @@ def of_unknown_kind(folders: Iterable[Path], used: Collection[Path]) -> tuple[st
         for path in _visible(folder)
         if path not in used and headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix("")))
     )
-    endings = [one for one, _ in found.most_common()]
-    named = f"{', '.join(endings[:_SHOWN])}{' ...' if len(endings) > _SHOWN else ''}"
+    named = some([one for one, _ in found.most_common()])
     return (not_used(f"{several(found.total(), 'file')} of unknown kind ({named})"),) if found else ()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from intrabench.datasets.folder.layout import first_of
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.rules import IGNORE
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, some
 from intrabench.files.documents import read_json
 
 FILE = "dataset.json"
@@ -174,19 +174,15 @@ def in_raw(spec: str) -> str:
     found = [one for one in there if name in (one, one.partition("_")[0])]
     if len(found) != 1:
         what = "several data sets of the id" if found else "no data set"
-        raise IntraBenchError(f"{RAW}, {raw}, has {what} {name}; give one of {_some(found or there)}")
+        raise IntraBenchError(f"{RAW}, {raw}, has {what} {name}; give one of {some(found or there)}")
     return f"{raw / found[0]}{colon}{parameters}"
 
 
 def of_raw(path: Path) -> str:
     """Which data sets a folder such as `RAW` holds, one sentence; empty if it holds none."""
     there = _data_sets(path)
-    return f"{path} holds data sets of nnU-Net; give the path of one of {_some(there)}" if there else ""
+    return f"{path} holds data sets of nnU-Net; give the path of one of {some(there)}" if there else ""
 
 
 def _data_sets(path: Path) -> list[str]:
     return sorted(one.name for one in path.iterdir() if _ID.fullmatch(one.name) and one.is_dir())
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join([*names[:8], *(["..."] if len(names) > 8 else [])])

@@ -15,7 +15,7 @@ import intrabench
 from intrabench import Dataset, DatasetCard, IntraBenchError, Volume
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.data_check import closing, look_at
-from intrabench.datasets.cases.timepoints import Structures, follow_ups, prior_of, time_points
+from intrabench.datasets.cases.timepoints import Structures, follow_ups, time_points
 from intrabench.registry.objects import make_dataset
 from intrabench.target import Target, targets_of
 
@@ -90,8 +90,6 @@ def test_a_case_of_the_time_before_is_the_prior() -> None:
     assert [(one.patient, one.prior, one.case, one.times) for one in follow_ups(dataset)] == [
         ("Q", "Q 1", "Q 2", ("1", "2"))
     ]
-    assert prior_of(dataset, "Q 2") == "Q 1"
-    assert prior_of(dataset, "Q 1") is prior_of(dataset, "P ?") is prior_of(dataset, "P 2021-03-04") is None
 
 
 def test_of_several_cases_at_a_time_the_same_series_is_the_prior() -> None:
