@@ -13,7 +13,7 @@ from typing import Any
 
 from intrabench.datasets.folder.layout import first_of
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
-from intrabench.datasets.folder.pairs import Pairs
+from intrabench.datasets.folder.pairs import Pairs, channel_notes
 from intrabench.datasets.folder.rules import IGNORE
 from intrabench.errors import IntraBenchError, some
 from intrabench.files.documents import read_json
@@ -63,19 +63,16 @@ def _layout(
     """The cases of a folder of images, with what ``dataset.json`` says if it is there."""
     there = described.is_file()
     channels = _channels(content) if there else _numbers(images, pairs)
-    if channels and channel >= len(channels):
-        where = described if there else images
-        raise IntraBenchError(f"{where} has no channel {channel}; it has {', '.join(channels)}, counted from 0")
+    told = channel_notes(described if there else images, channels, channel)
     regions = regions_of(content.get("labels"), described) if there else {}
     notes = [] if there else [f"there is no {FILE}, which would name values and channels"]
-    notes += [f"of the channels {', '.join(channels)} only {channels[channel]} is used"] if len(channels) > 1 else []
     return Pairs(
         kind="nnU-Net",
         content=pairs,
         regions=regions,
         labels=tuple(name for name in regions if name != IGNORE),
         stated=_stated(content, channels[channel] if there and channels else ""),
-        notes=tuple(notes),
+        notes=(*notes, *told),
         more=(described,) if there else (),
     )
 

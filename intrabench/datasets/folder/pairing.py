@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from intrabench.datasets.convert.dicom_series import files_below
 from intrabench.files.names import check_utf8, one_line
 from intrabench.files.pictures import SUFFIXES as PICTURES
 
@@ -46,16 +47,18 @@ class Pair:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files, each once; of a folder those in it, at any depth."""
+        """All files, each once; of a folder those in it, as `files_below`."""
         image = [self.image] if self.image else []
         if self.image and self.image.is_dir():
-            image = sorted(path for path in self.image.rglob("*") if path.is_file())
+            image = sorted(files_below(self.image))
         return tuple(dict.fromkeys((*image, *(path for _, path in self.labels))))
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The images, label maps and pictures in a folder, sorted and without hidden files."""
-    return sorted(path for path in folder.iterdir() if ending(path) and path.name[0] != "." and not path.is_dir())
+def files_in(folder: Path, endings: Iterable[str] = _ENDINGS) -> list[Path]:
+    """The files in a folder with one of these endings, by default of all known formats, sorted, without hidden ones."""
+    wanted = tuple(endings)
+    found = (path for path in folder.iterdir() if path.name.lower().endswith(wanted) and path.name[0] != ".")
+    return sorted(path for path in found if not path.is_dir())
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:

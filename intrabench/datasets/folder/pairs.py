@@ -134,7 +134,7 @@ def npz(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """A folder of ``.npz`` files that hold images and labels."""
     if label is not None or not path.is_dir():
         return None
-    files = [file for file in files_in(path) if ending(file) == NPZ and not stem(file).endswith(DRAWN)]
+    files = [file for file in files_in(path, [NPZ]) if not stem(file).endswith(DRAWN)]
     content = {stem(file): Pair(file, file, channel) for file in files}
     return Pairs(kind="npz of CVPR challenges", content=content) if content else None
 
@@ -175,7 +175,7 @@ def _too_many(folder: Path, images: Sequence[Path], labels: Sequence[Path]) -> s
 
 def _images_and_labels(folder: Path, endings: Collection[str]) -> tuple[list[Path], list[Path]]:
     """The files in a folder, those last whose names say that they hold labels."""
-    files = [file for file in files_in(folder) if ending(file) in endings]
+    files = files_in(folder, endings)
     return [file for file in files if not is_label(file)], [file for file in files if is_label(file)]
 
 
@@ -183,13 +183,13 @@ def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs |
     """A folder of photographs, each a JPEG beside a mask of the same name in another format: NAME.jpg, NAME.png."""
     if label is not None or not path.is_dir():
         return None
-    photos = [file for file in files_in(path) if ending(file) in PHOTOS]
+    photos, others = files_in(path, PHOTOS), files_in(path, MASKS)
     names = {stem(file) for file in photos}
-    masks = [file for file in files_in(path) if ending(file) in MASKS and stem(file) in names]
+    masks = [file for file in others if stem(file) in names]
     if not masks:
         return None
-    alone = (file for file in files_in(path) if ending(file) in MASKS and stem(file) not in names)
-    lonely = [file for file in alone if not is_label(file)]  # labels are of `images_beside_labels`
+    # labels are of `images_beside_labels`
+    lonely = [file for file in others if stem(file) not in names and not is_label(file)]
     many = several(len(lonely), "picture")
     notes = [f"left out for lack of a photograph of the same name: {many}, such as {one.name}" for one in lonely[:1]]
     return replace(_paired("photographs beside masks", photos, masks, channel), notes=tuple(notes))
@@ -212,6 +212,17 @@ def stated(images: Sequence[Path]) -> dict[str, str]:
     """What a card can say of images: photographs state what they are; stacks of pages are none."""
     photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
     return {"modality": "natural RGB"} if photos else {}
+
+
+def channel_notes(place: Path, channels: Sequence[str], channel: int) -> list[str]:
+    """That one of several channels is used. place: what has them, for messages.
+
+    Raises:
+        IntraBenchError: there is no such channel.
+    """
+    if channels and channel >= len(channels):
+        raise IntraBenchError(f"{place} has no channel {channel}; it has {', '.join(channels)}, counted from 0")
+    return [f"of the channels {', '.join(channels)} only {channels[channel]} is used"] if len(channels) > 1 else []
 
 
 def _is_named(label: Path | None) -> bool:

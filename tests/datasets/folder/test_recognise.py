@@ -12,7 +12,6 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert import dicom_series
-from intrabench.datasets.folder import recognise
 from intrabench.datasets.folder.folder import Folder
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
