@@ -61,6 +61,12 @@ class Grid:
         off = _corners(other.shape) @ (back - nearest)[:3, :3].T + (back - nearest)[:3, 3]
         return float(np.abs(off).max()) if _has_all(nearest) else np.inf
 
+    def meets(self, other: Grid) -> bool:
+        """Whether voxels of another grid may lie on this one; not if all of them are beyond the same side."""
+        back, _ = self._between(other, part=True)
+        places = _corners(other.shape) @ back[:3, :3].T + back[:3, 3]
+        return bool((places.max(axis=0) >= -0.5).all() and (places.min(axis=0) < np.array(self.shape) - 0.5).all())
+
     def difference(self, other: Grid, part: bool = False) -> str:
         """In what another grid differs and by how much, in words; part: as for `apart`."""
         affine = self._reordered(other) if part else other.affine

@@ -294,7 +294,7 @@ def _placed(path: Path, volume: Volume, resample: bool) -> tuple[Grid, tuple[str
     """The grid on which a file lies, one of these unless it is to be resampled, and what rows note of it.
 
     Raises:
-        OtherGrid: it lies on another one, and `resample` is false.
+        OtherGrid: it lies on another one, and `resample` is false, or none of its voxels are in the scan.
         IntraBenchError: its header cannot be read.
     """
     grids = _grids(volume)
@@ -304,7 +304,7 @@ def _placed(path: Path, volume: Volume, resample: bool) -> tuple[Grid, tuple[str
         return next((grid for grid in grids if grid.canonical_shape == shape), volume.grid), ()
     own = read_grid(path) if image_shape(path) else volume.grid
     grid = next((grid for grid in grids if grid.same_as(own)), None)
-    if grid is None and resample:
+    if grid is None and resample and volume.grid.meets(own):
         return own, ("mask resampled",)
     grid = grid or grids[0]
     return grid, ("mask off the grid",) if check_on(path, grid) else ()

@@ -111,7 +111,7 @@ class Looking(VolumeModel):
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         seen = volume.shape, volume.spacing_mm, str(volume.array.dtype), int(volume.array.sum()), volume.modality
-        seen += volume.case, volume.notes
+        seen += volume.case, volume.notes, volume.original
         raise TimeoutError(f"{seen} {volume.affine.tolist()} {request.turns[-1].prompts.to_json()} {request.mask.box}")
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from intrabench import progress
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.executors import remote_model
 from intrabench.engine.executors.remote_model import RemoteModel
+from intrabench.files.grid import Original
 from intrabench.mask import Mask
-from intrabench.models.base import Answer, Request, Runtime
+from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.prompts import box3d
 from intrabench.turns import Turn
 from intrabench.volume import Volume
@@ -218,7 +220,15 @@ def test_the_scan_and_the_failure_are_the_same_there() -> None:
     assert rows.select("status", "error").equals(expected.select("status", "error"))
     assert set(rows["status"]) == {"timeout"}
     assert expected["error"][0].startswith("TimeoutError: ((16, 32, 32), (3.0, 1.0, 2.0), 'int16', ")
-    assert "'synthetic, CT-like intensities', 'case-1', ()" in expected["error"][0]
+    assert "'synthetic, CT-like intensities', 'case-1', (), None)" in expected["error"][0]
+
+
+def test_the_grid_of_the_files_is_known_there(remotely: Remotely) -> None:
+    original = Original.of(scan().grid, [0, 1, 3])
+    with remotely("looking").open(replace(scan(), original=original)) as image:
+        (failed,) = image.segment([asked(0)])
+    assert isinstance(failed, Failure)
+    assert str(original) in failed.message
 
 
 @pytest.mark.parametrize("spec", ["exhausted", "exhausted:opening=true"])

@@ -213,6 +213,9 @@ def test_masks_on_another_grid_are_resampled_if_that_is_allowed(tmp_path: Path) 
     nib.save(nib.Nifti1Image((fine == 2) * 1, affine, dtype="int16"), tmp_path / "anna" / "liver.1.nii")  # type: ignore[attr-defined]
     model = Masks(str(tmp_path), instances="files", resample=True)
     np.testing.assert_array_equal(answer(model, Prompts()), wanted == 2)
+    store(tmp_path / "far", labels(), grid=Grid(scan().grid.shape, AFFINE + 100 * np.eye(4, k=3)))
+    with pytest.raises(OtherGrid), open_image(Masks(str(tmp_path / "far"), resample=True), scan()):
+        pass
     both = TwoStageModel(model, BoxFill())
     assert both.notes(scan()) == ("mask resampled",)
 
