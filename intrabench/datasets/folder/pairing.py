@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.dicom_series import files_below
+from intrabench.files.headers import files_of
 from intrabench.files.names import check_utf8, one_line
 from intrabench.files.pictures import SUFFIXES as PICTURES
 
@@ -29,7 +30,7 @@ class Pair:
     """The files of a case. channel: the image's channel to use. problem: one sentence if the case cannot be used.
 
     image: a file, or a folder with one DICOM series. label: a file with all labels. structures: files of one structure
-    each, with its name. patient: whose image it is, if it is not named as the case. time: as in `Layout.time`.
+    each, with its name. patient: whose image it is, if it is not named as the case. time, series: as in `Layout`.
     """
 
     image: Path | None
@@ -39,6 +40,7 @@ class Pair:
     patient: str = ""
     structures: tuple[tuple[str, Path], ...] = ()
     time: str = ""
+    series: str = ""
 
     @property
     def labels(self) -> tuple[tuple[str, Path], ...]:
@@ -47,11 +49,12 @@ class Pair:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files, each once; of a folder those in it, as `files_below`."""
+        """All files, each once, also those with the voxels of a header; of a folder those in it, at any depth."""
         image = [self.image] if self.image else []
         if self.image and self.image.is_dir():
             image = sorted(files_below(self.image))
-        return tuple(dict.fromkeys((*image, *(path for _, path in self.labels))))
+        named = (*image, *(path for _, path in self.labels))
+        return tuple(dict.fromkeys(file for path in named for file in files_of(path)))
 
 
 def files_in(folder: Path, endings: Iterable[str] = _ENDINGS) -> list[Path]:

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
+import intrabench
 from intrabench.datasets.folder.folder import Folder
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.registry import registry
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import write_ct, write_seg
@@ -182,6 +183,52 @@ def test_raters_and_time_points(tmp_path: Path) -> None:
     assert [dataset.patient(case) for case in dataset.cases()] == ["P1"] * 3
     assert [dataset.layout.time(case) for case in dataset.cases()] == ["day1", "day2", "day2"]
     assert same(found(root, "P1 day2 ben"), {"label_5.1": DRAWN == 5})
+
+
+@pytest.mark.parametrize(
+    ("image_", "label", "cases", "pairs"),
+    [
+        (
+            "{patient}/{time}/ct.nii.gz",
+            "{patient}/{time}/{rater}.nii.gz",
+            ["P1/20200102/ct anna ben", "P1/2021-03-04/ct ben anna", "P1/2021-10-01/ct anna", "P2/2021-03-04/ct anna"],
+            {
+                "P1 2021-03-04 anna": "P1 20200102 anna",
+                "P1 2021-03-04 ben": "P1 20200102 ben",
+                "P1 2021-10-01 anna": "P1 2021-03-04 anna",
+            },
+        ),
+        (
+            "{patient}/{time}/{case}.nii.gz",
+            "{patient}/{time}/{case}_seg.nii.gz",
+            ["P1/t2/ct ct_seg", "P1/t2/mr mr_seg", "P1/t10/mr mr_seg", "P1/t10/ct ct_seg"],
+            {"P1 ct t10": "P1 ct t2", "P1 mr t10": "P1 mr t2"},
+        ),
+        (
+            "{case}_{time}.nii.gz",
+            "{case}_{time}_seg.nii.gz",
+            ["P_1_10 P_1_10_seg", "P_1_9 P_1_9_seg"],
+            {"P_1 10": "P_1 9"},
+        ),
+    ],
+    ids=["raters", "series", "one"],
+)
+def test_a_rule_says_which_scans_are_follow_ups(
+    tmp_path: Path, say: Callable[..., Said], image_: str, label: str, cases: list[str], pairs: dict[str, str]
+) -> None:
+    """The prior has the same name at its time, and is what the same person drew."""
+    root = lab(tmp_path / "lab", f'image = "{image_}"\nlabel = "{label}"\n')
+    for number, case in enumerate(cases):
+        path, *drawn = case.split()
+        save(root / f"{path}.nii.gz", image(number))
+        for one in drawn:
+            save((root / path).with_name(f"{one}.nii.gz"), labels())
+    assert {one.case: one.prior for one in intrabench.follow_ups(root)} == pairs
+    said = say("data", "check", str(root)).out
+    assert f", {several(len(pairs), 'pair')} of follow-up\n" in said
+    assert not any("prior" in line or "same time" in line for line in said.splitlines())
+    prior, case = next(iter(intrabench.follow_ups(root))).open()
+    assert (prior.index.case, case.index.case) in {(prior, case) for case, prior in pairs.items()}
 
 
 def test_raters_of_a_case_and_times_of_a_case_are_of_one_patient(tmp_path: Path) -> None:

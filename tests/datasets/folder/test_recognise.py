@@ -39,6 +39,26 @@ def beside(root: Path) -> Path:
     return root
 
 
+def one_beside(root: Path) -> Path:
+    save(root / "x.nii.gz", image())
+    save(root / "x_seg.nii.gz", labels())
+    return root
+
+
+def one_of_nnunet(root: Path) -> Path:
+    return nnunet(root, cases=1)
+
+
+def three_pairs(root: Path) -> Path:
+    return pair(pair(pair(root, "c1"), "c2"), "c3")
+
+
+def case_folder(root: Path) -> Path:
+    save(root / "trial" / "image.nii.gz", image())
+    save(root / "trial" / "label.nii.gz", labels())
+    return root
+
+
 def photographs(root: Path) -> Path:
     return photos.pair(root, photos.drawn(1), folders=". .")
 
@@ -144,11 +164,11 @@ def test_empty_folders_change_nothing(made: Callable[[Path], Path], count: int, 
 @pytest.mark.parametrize(
     ("first", "second", "counts"),
     [
-        (dicom, beside, {"images_beside_labels": 2, "dicom": 1}),
-        (nnunet, dicom, {"nnunet": 2, "dicom": 1}),
-        (nnunet, pair, {"nnunet": 2, "two_folders": 1}),
-        (photographs, beside, {"images_beside_labels": 2, "photos_beside_masks": 1}),
-        (npz, beside, {"npz": 1, "images_beside_labels": 2}),
+        (dicom, one_beside, {"images_beside_labels": 1, "dicom": 1}),
+        (one_of_nnunet, dicom, {"nnunet": 1, "dicom": 1}),
+        (nnunet, three_pairs, {"nnunet": 2, "two_folders": 3}),
+        (photographs, one_beside, {"images_beside_labels": 1, "photos_beside_masks": 1}),
+        (npz, one_beside, {"npz": 1, "images_beside_labels": 1}),
         (videos, photographs, {"videos": 1, "photos_beside_masks": 1}),
         (videos_in_images, pictures_in_images, {"videos": 1, "two_folders": 1}),
     ],
@@ -170,6 +190,19 @@ def test_two_layouts_with_cases_are_refused_until_one_is_chosen(
         for case in dataset.cases():
             assert len(dataset.load(case, NO_FILES)[1]) > 0
         assert dataset.remarks() == wording
+
+
+@pytest.mark.parametrize(
+    ("several", "one"),
+    [(nnunet, case_folder), (nnunet, dicom), (beside, photographs), (beside, npz), (three_pairs, one_of_nnunet)],
+)
+def test_one_case_beside_several_is_a_stray(
+    several: Callable[[Path], Path], one: Callable[[Path], Path], tmp_path: Path, wording: SnapshotAssertion
+) -> None:
+    alone, root = opened(several(tmp_path / "alone")), one(several(tmp_path / "set"))
+    dataset = opened(root)
+    assert (dataset.cases(), dataset.layout.kind) == (alone.cases(), alone.layout.kind)
+    assert [note for note in dataset.remarks() if note not in alone.remarks()] == wording
 
 
 def test_one_layout_that_reads_all_files_of_another_is_no_second(tmp_path: Path) -> None:
