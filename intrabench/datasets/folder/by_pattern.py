@@ -176,16 +176,14 @@ def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: 
         elif not drawn:
             expected = " or ".join(str(root / one.filled(case.texts)) for one in patterns.labels.values())
             problem = f"{images[0]} has no label {expected}; add one, or remove the image"
-        yield (
-            rater,
-            Pair(
-                images[0] if images else None,
-                next(iter(files.get("", [])), None),
-                channel,
-                problem,
-                patient or (name if rater else ""),
-                tuple((label, paths[0]) for label, paths in sorted(files.items()) if label),
-                case.texts.get("time", ""),
-                " ".join(filter(None, (scan, rater))),
-            ),
+        pair = Pair(
+            image=images[0] if images else None,
+            label=files[""][0] if "" in files else None,
+            channel=channel,
+            problem=problem,
+            patient=patient or (name if rater else ""),
+            structures=tuple((label, paths[0]) for label, paths in sorted(files.items()) if label),
+            time=case.texts.get("time", ""),
+            series=" ".join(filter(None, (scan, rater))),
         )
+        yield rater, pair

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.dicom_series import FoundSeries, files_below, find_series
 from intrabench.datasets.folder.dicom import has_dicom, is_drawn, is_scan
-from intrabench.datasets.folder.pairing import VOLUMES, Pair, ending, is_label, pair_up, stem
+from intrabench.datasets.folder.pairing import VOLUMES, Pair, ending, pair_up, parted, stem
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.errors import several, some
 
@@ -67,8 +67,7 @@ def _below(found: Sequence[FoundSeries]) -> dict[Path, list[FoundSeries]]:
 
 def _has_pair(files: Sequence[Path]) -> bool:
     """Whether there is an image among files, and its labels, so that these are of no DICOM series."""
-    pairs = pair_up([one for one in files if not is_label(one)], [one for one in files if is_label(one)])
-    return any(not pair.problem for pair in pairs.values())
+    return any(not pair.problem for pair in pair_up(*parted(files)).values())
 
 
 def _pair(folder: Path, masks: Sequence[Path], there: Sequence[FoundSeries], parts: bool) -> Pair:

@@ -105,6 +105,14 @@ def is_label(path: Path) -> bool:
     return bool(_LABEL.search(stem(path))) or is_nameless(path)
 
 
+def parted(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Images, and the files whose names say that they hold labels."""
+    images, labels = list[Path](), list[Path]()
+    for path in files:
+        (labels if is_label(path) else images).append(path)
+    return images, labels
+
+
 def is_nameless(path: Path) -> bool:
     """Whether the name of a file says that it holds labels, but not whose."""
     return bool(_NAMELESS.fullmatch(case_of(path)))

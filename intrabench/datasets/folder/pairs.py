@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -21,10 +21,10 @@ from intrabench.datasets.folder.pairing import (
     check_name,
     ending,
     files_in,
-    is_label,
     is_nameless,
     labelled,
     pair_up,
+    parted,
     stem,
 )
 from intrabench.datasets.folder.reading import read_pair
@@ -147,7 +147,7 @@ def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs 
     """A folder of images and labels, which have endings such as _seg, or of one image and one label without a name."""
     if label is not None or not path.is_dir():
         return None
-    images, labels = _images_and_labels(path, (*VOLUMES, *PICTURES))
+    images, labels = parted(files_in(path, (*VOLUMES, *PICTURES)))
     found = _paired("images beside labels", images, labels, channel)
     if len(images) == len(labels) == 1 and is_nameless(labels[0]):
         found = replace(found, content={case_of(images[0]): Pair(images[0], labels[0], channel)})
@@ -161,7 +161,7 @@ def case_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
     content = dict[str, Pair]()
     for folder in sorted(one for one in path.iterdir() if one.is_dir() and one.name[0] != "."):
         try:
-            images, labels = _images_and_labels(folder, VOLUMES)
+            images, labels = parted(files_in(folder, VOLUMES))
         except PermissionError:
             content[folder.name] = Pair(None, None, problem=f"{folder} cannot be read; check its permissions")
             continue
@@ -177,12 +177,6 @@ def _too_many(folder: Path, images: Sequence[Path], labels: Sequence[Path]) -> s
     return f"{folder} has {names}, of which one image and one label are expected; move the others elsewhere"
 
 
-def _images_and_labels(folder: Path, endings: Collection[str]) -> tuple[list[Path], list[Path]]:
-    """The files in a folder, those last whose names say that they hold labels."""
-    files = files_in(folder, endings)
-    return [file for file in files if not is_label(file)], [file for file in files if is_label(file)]
-
-
 def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """A folder of photographs, each a JPEG beside a mask of the same name in another format: NAME.jpg, NAME.png."""
     if label is not None or not path.is_dir():
@@ -192,8 +186,7 @@ def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs |
     masks = [file for file in others if stem(file) in names]
     if not masks:
         return None
-    # labels are of `images_beside_labels`
-    lonely = [file for file in others if stem(file) not in names and not is_label(file)]
+    lonely, _ = parted(file for file in others if stem(file) not in names)  # labels are of `images_beside_labels`
     many = several(len(lonely), "picture")
     notes = [f"left out for lack of a photograph of the same name: {many}, such as {one.name}" for one in lonely[:1]]
     return replace(_paired("photographs beside masks", photos, masks, channel), notes=tuple(notes))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import read_objects, read_photo
+from intrabench.datasets.convert.photo import check_size, read_objects, read_photo
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.dicom import read_only_series
@@ -116,11 +116,7 @@ def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
                 "one size"
             )
         drawn = read_stack(label)
-        if drawn.array.shape != scan.array.shape:
-            raise IntraBenchError(
-                f"{label} has pages of {drawn.array.shape[1]} x {drawn.array.shape[2]} pixels, but those of "
-                f"{image.name} have {scan.array.shape[1]} x {scan.array.shape[2]}; export both in the same size"
-            )
+        check_size(label, drawn.array.shape[1:], image, scan.array.shape[1:])
         return segments_of(rules.values.labels(drawn.array, str(label))), other("labels state", drawn.spacing_mm)
 
     notes = [f"the {depth} pages are slices along z; the file states no orientation"]
