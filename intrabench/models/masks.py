@@ -299,7 +299,8 @@ def _placed(path: Path, volume: Volume, resample: bool) -> tuple[Grid, tuple[str
         with Arrays(path) as arrays:
             shape = arrays.announced("segs")[0] if "segs" in arrays else None
         return next((grid for grid in grids if grid.canonical_shape == shape), volume.grid), ()
-    own = read_grid(path) if image_shape(path) else volume.grid
+    image_shape(path)  # refuses a header that names files of others
+    own = read_grid(path)
     grid = next((grid for grid in grids if grid.same_as(own)), None)
     if grid is None and resample and volume.grid.meets(own):
         return own, ("mask resampled",)

@@ -12,7 +12,7 @@ import numpy as np
 from intrabench.datasets.convert.label_map import segments_of
 from intrabench.datasets.convert.photo import check_size, read_objects, read_photo
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Drawn, Segment
 from intrabench.datasets.folder.dicom import read_only_series
 from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.datasets.folder.npz import read_npz
@@ -30,10 +30,8 @@ from intrabench.volume import Volume, check_intensities, read_grid_array, read_i
 _REMEDY = (
     "resample the labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
 )
-
-
-Read = Callable[[Path], tuple[Sequence[Segment], Sequence[str]]]
-"""What reads the segments in a file onto a scan, with notes on them."""
+Read = Callable[[Path], Drawn]
+"""What reads the segments in a file onto a scan."""
 
 
 def read_pair(image: Path, labels: Sequence[tuple[str, Path]], channel: int, rules: Rules) -> LoadedCase:
@@ -82,14 +80,14 @@ def _read_image(image: Path, channel: int, rules: Rules) -> tuple[Volume, Read]:
     return scan, lambda path: _read_labels(path, scan, image, rules)
 
 
-def _read_mask(label: Path, volume: Volume, image: Path, rules: Rules) -> tuple[list[Segment], Sequence[str]]:
+def _read_mask(label: Path, volume: Volume, image: Path, rules: Rules) -> Drawn:
     """The objects in a picture that is a mask, and what is ignored."""
     segments, ignored, told = read_objects({label: image}, volume.shape[1:], rules.pixels)
     return [*segments, *([Segment(IGNORE, ignored, 0)] if ignored.any() else [])], told
 
 
 def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
-    """A stack of pages, whose labels are stacks of as many; a picture has no sides of a patient, and so has a stack."""
+    """A stack of pages, whose labels are stacks of as many; pictures have no sides of a patient, and stacks neither."""
     scan = read_stack(image)
     depth = len(scan.array)
     spacing = rules.spacing or scan.spacing_mm
@@ -100,14 +98,13 @@ def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
         )
     check_intensities(scan.array, str(image))
 
-    def other(what: str, stated: tuple[float, float, float] | None) -> list[str]:
+    def other(what: str, stated: tuple[float, float, float] | None) -> tuple[str, ...]:
         if stated is None or np.allclose(stated, spacing, rtol=0.01):
-            return []
-        return [
-            f"the {what} another spacing, {' x '.join(f'{length:g}' for length in stated)} mm, which does not count"
-        ]
+            return ()
+        lengths = " x ".join(f"{length:g}" for length in stated)
+        return (f"the {what} another spacing, {lengths} mm, which does not count",)
 
-    def read(label: Path) -> tuple[list[Segment], list[str]]:
+    def read(label: Path) -> Drawn:
         if ending(label) not in (".tif", ".tiff"):
             raise IntraBenchError(f"{label} is no stack of pages, but {image.name} is; export both as TIFF files")
         if pages(label) != depth:
@@ -119,9 +116,9 @@ def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
         check_size(label, drawn.array.shape[1:], image, scan.array.shape[1:])
         return segments_of(rules.values.labels(drawn.array, str(label))), other("labels state", drawn.spacing_mm)
 
-    notes = [f"the {depth} pages are slices along z; the file states no orientation"]
-    notes += other("file states", scan.spacing_mm)
-    return replace(Volume.from_canonical(scan.array, spacing), notes=tuple(notes)), read
+    note = f"the {depth} pages are slices along z; the file states no orientation"
+    notes = (note, *other("file states", scan.spacing_mm))
+    return replace(Volume.from_canonical(scan.array, spacing), notes=notes), read
 
 
 def _read_channel(path: Path, channel: int) -> Volume:
@@ -153,7 +150,7 @@ def _channels(path: Path) -> int:
         return 1
 
 
-def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -> tuple[list[Segment], list[str]]:
+def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -> Drawn:
     """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`.
 
     image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own.
@@ -177,7 +174,7 @@ def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -
         notes += told
         segments = segments_of(labels)
     names = label_names(path)
-    return [replace(one, name=one.name or names.get(one.number, "")) for one in segments], notes
+    return [replace(one, name=one.name or names.get(one.number, "")) for one in segments], tuple(notes)
 
 
 def _placed(path: Path, segment: FileSegment, grid: Grid) -> Segment:
