@@ -232,9 +232,8 @@ def test_commands_that_take_long_say_their_steps(
     run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", phantom, "--workers", "0")
     assert say(*run, "--save-masks", "--out", str(tmp_path / "out")).code == 0
     assert say("export", "masks", str(tmp_path / "nii"), "--out", str(tmp_path / "out")).code == 0
-    assert said[-1] == wording
     assert say("data", "check", phantom).code == 0
-    assert said[-1] == wording
+    assert [one for one in said if one[0].startswith(("writing mask", "reading case"))] == wording
 
 
 def test_a_finished_run_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
