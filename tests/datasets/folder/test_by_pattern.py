@@ -19,6 +19,7 @@ from tests.conftest import Said
 from tests.datasets.convert.dicom_files import write_ct, write_seg
 from tests.datasets.convert.test_segment_nrrd import GRID, described, masks, write
 from tests.datasets.folder.made import AFFINE, NO_FILES, found, image, labels, load, same, save
+from tests.wording import line_with
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -61,8 +62,7 @@ def test_a_file_for_each_structure(tmp_path: Path, say: Callable[..., Said], wor
     assert opened(root).cases() == ("s01", "s02")
     assert same(found(root, "s01"), {"lesions.1": DRAWN == 2, "liver.1": DRAWN == 1})
     told = say("data", "check", str(root)).out.splitlines()
-    assert told[0] == wording
-    assert "warning: the label spleen occurs in no case" in told
+    assert [told[0], line_with(told, "spleen")] == wording
 
 
 def test_names_of_structures_are_matched_under_labels(tmp_path: Path) -> None:
@@ -290,34 +290,34 @@ def test_nothing_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
     assert messages == wording
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'image = "{case}.nii"',
-        'label = "{case}.nii"',
-        'image = "{case}.nii"\nlabel = "{case}_{label}.nii"',
-        'image = "{case}.nii"\nlabels = "{case}_seg.nii"',
-        'image = "{case}.nii"\nlabel = "seg.nii"',
-        'image = "{case}.nii"\nlabel = "{patient}/{case}.nii"',
-        'image = "{case}_{rater}.nii"\nlabel = "{case}.nii"',
-        'image = ["{case}.nii", "{case}/{time}.nii"]\nlabel = "{case}.nii"',
-        'image = ["{case}/ct/", "{case}/mr/"]\nlabel = "{case}.nii"',
-        "image = []",
-        'image = "*{case}.nii"\nlabel = "{case}_seg.nii"',
-        'image = "{case}.nii"\nstructures = "{case}_seg.nii"',
-        'image = "{case}.nii"\nlabel = "{case}/"',
-        'image = "{case}/*.dcm"\nlabel = "{case}.nii"',
-        'image = "{case}/"\nlabel = "{case}_seg.dcm"',
-        'image = "{case}.nii"\nlabel = "{case}_{rater}.nii"\nstructures = "{case}_{label}.nii"',
-        'image = "{case}.nii"\nlabel = "{case}_seg.nii"\nlayout = "nnunet"',
-        'image = "/data/{case}.nii"\nlabel = "{case}_seg.nii"',
-        'image = "{name}.nii"\nlabel = "{case}_seg.nii"',
-        'image = "{case.nii"\nlabel = "{case}_seg.nii"',
-        'image = 3\nlabel = "{case}_seg.nii"',
-        'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\nstructures = "{case}-{label}.nii"',
-        'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\n[labels]\n"*" = "all"',
-    ],
+UNFIT = (
+    'image = "{case}.nii"',
+    'label = "{case}.nii"',
+    'image = "{case}.nii"\nlabel = "{case}_{label}.nii"',
+    'image = "{case}.nii"\nlabels = "{case}_seg.nii"',
+    'image = "{case}.nii"\nlabel = "seg.nii"',
+    'image = "{case}.nii"\nlabel = "{patient}/{case}.nii"',
+    'image = "{case}_{rater}.nii"\nlabel = "{case}.nii"',
+    'image = ["{case}.nii", "{case}/{time}.nii"]\nlabel = "{case}.nii"',
+    'image = ["{case}/ct/", "{case}/mr/"]\nlabel = "{case}.nii"',
+    "image = []",
+    'image = "*{case}.nii"\nlabel = "{case}_seg.nii"',
+    'image = "{case}.nii"\nstructures = "{case}_seg.nii"',
+    'image = "{case}.nii"\nlabel = "{case}/"',
+    'image = "{case}/*.dcm"\nlabel = "{case}.nii"',
+    'image = "{case}/"\nlabel = "{case}_seg.dcm"',
+    'image = "{case}.nii"\nlabel = "{case}_{rater}.nii"\nstructures = "{case}_{label}.nii"',
+    'image = "{case}.nii"\nlabel = "{case}_seg.nii"\nlayout = "nnunet"',
+    'image = "/data/{case}.nii"\nlabel = "{case}_seg.nii"',
+    'image = "{name}.nii"\nlabel = "{case}_seg.nii"',
+    'image = "{case.nii"\nlabel = "{case}_seg.nii"',
+    'image = 3\nlabel = "{case}_seg.nii"',
+    'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\nstructures = "{case}-{label}.nii"',
+    'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\n[labels]\n"*" = "all"',
 )
+
+
+@pytest.mark.parametrize("text", UNFIT)
 def test_rules_that_do_not_fit(tmp_path: Path, wording: SnapshotAssertion, text: str) -> None:
     with pytest.raises(IntraBenchError) as refused:
         opened(lab(tmp_path / "lab", text))
