@@ -6,10 +6,12 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from intrabench.datasets.convert.dicom_series import files_below
 from intrabench.files.headers import files_of
+from intrabench.files.label_names import table_beside
 from intrabench.files.names import check_utf8, one_line
 from intrabench.files.pictures import SUFFIXES as PICTURES
 
@@ -47,14 +49,15 @@ class Pair:
         """The files of what was drawn, each with the name of its structure, empty for a file with all labels."""
         return (*([("", self.label)] if self.label else []), *self.structures)
 
-    @property
+    @cached_property
     def files(self) -> tuple[Path, ...]:
-        """All files, each once, also those with the voxels of a header; of a folder those in it, at any depth."""
+        """All files, each once, also those with voxels of a header or names of values; of a folder `files_below`."""
         image = [self.image] if self.image else []
         if self.image and self.image.is_dir():
             image = sorted(files_below(self.image))
         named = (*image, *(path for _, path in self.labels))
-        return tuple(dict.fromkeys(file for path in named for file in files_of(path)))
+        table = table_beside(self.label) if self.label and ending(self.label) in VOLUMES else None
+        return tuple(dict.fromkeys((*(file for path in named for file in files_of(path)), *([table] if table else []))))
 
 
 def files_in(folder: Path, endings: Iterable[str] = _ENDINGS) -> list[Path]:

@@ -30,7 +30,7 @@ from intrabench.datasets.folder.pairing import (
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.label_names import label_names, table_beside
+from intrabench.files.label_names import label_names
 from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.files.pictures import pages
 from intrabench.mask import Mask
@@ -92,10 +92,8 @@ class Pairs(Layout):
         )
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """The image and the label files, with a table of names of values, and the files that all cases use."""
-        pair = self.content[case]
-        table = table_beside(pair.label) if pair.label and ending(pair.label) in VOLUMES else None
-        return *pair.files, *([table] if table else []), *self.more
+        """The files of the case, and those that all cases use."""
+        return *self.content[case].files, *self.more
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The image and its segments, with the names of the regions."""
