@@ -91,7 +91,8 @@ def _reach(source: Mask, forth: Floats, grid: Grid) -> tuple[NDArray[np.intp], N
     return low.astype(np.intp), high.astype(np.intp)
 
 
-def _nearest(coordinates: Floats) -> NDArray[np.intp]:
+def nearest_index(coordinates: Floats) -> NDArray[np.intp]:
+    """The index nearest to each coordinate; midway between two, the larger one."""
     return np.floor(np.round(coordinates, _DIGITS) + 0.5).astype(np.intp)
 
 
@@ -110,7 +111,7 @@ def _straight(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.
     taken = array
     kept = [slice(0)] * 3
     for dim, axis in enumerate(axes):
-        index = _nearest(linear[dim, axis] * np.arange(extent[axis]) + offset[dim])
+        index = nearest_index(linear[dim, axis] * np.arange(extent[axis]) + offset[dim])
         within = np.flatnonzero((index >= 0) & (index < array.shape[dim]))
         if not len(within):
             return np.zeros(extent, dtype=bool)
@@ -128,7 +129,7 @@ def _oblique(array: Inside, linear: Floats, offset: Floats, extent: NDArray[np.i
     plane = linear[:, 1, None, None] * rows + linear[:, 2, None, None] * columns + offset[:, None, None]
     limits = np.array(array.shape)[:, None, None]
     for number in range(extent[0]):
-        index = _nearest(plane + linear[:, 0, None, None] * number)
+        index = nearest_index(plane + linear[:, 0, None, None] * number)
         within = ((index >= 0) & (index < limits)).all(axis=0)
         inside[number, within] = array[tuple(index[:, within])]
     return inside

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.datasets.convert.resample import labels_onto_grid, onto_grid
+from intrabench.datasets.convert.resample import labels_onto_grid, nearest_index, onto_grid
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
 from intrabench.files.grid import Original, corners
@@ -86,7 +86,7 @@ def equal_steps(volume: Volume, segments: Sequence[Segment], levels: Floats) -> 
     stored, made = np.moveaxis(volume.array, axis, 0), np.moveaxis(array, axis, 0)
     for number, (below, share) in enumerate(zip(low, at - low, strict=True)):  # a slice at a time, for the memory
         made[number] = stored[below] if not share else _between(stored[below], stored[below + 1], share)
-    nearest = _nearest(at)
+    nearest = nearest_index(at)
     original = Original.of(new, levels - levels[0])
     return Volume(array, new, volume.modality, volume.notes, original=original), [
         replace(segment, mask=_sliced(segment.mask, axis, nearest)) for segment in segments
@@ -104,7 +104,7 @@ def on_files(mask: Mask, volume: Volume) -> tuple[Array, Grid]:
     between, axis, taken = _between_both(original, volume)
     depth = between.shape[2]
     levels = _in_canonical(between, np.array(original.levels), depth)[1]
-    source = np.where(levels < 0, -1, np.where(levels > depth - 1, depth, _nearest(levels)))
+    source = np.where(levels < 0, -1, np.where(levels > depth - 1, depth, nearest_index(levels)))
     for place, level in enumerate(levels):
         if len(those := np.flatnonzero(taken == place)):  # slices that were made of it come before the nearest one
             source[place] = those[np.abs(those - level).argmin()]
@@ -133,7 +133,7 @@ def _between_both(original: Original, volume: Volume) -> tuple[Grid, int, NDArra
     grid = Grid((*original.shape[:2], depth), np.array(original.affine))
     at = np.interp(np.arange(depth), original.levels, np.arange(original.shape[2]))
     axis, at = _in_canonical(grid, at, original.shape[2])
-    return grid, axis, _nearest(at)
+    return grid, axis, nearest_index(at)
 
 
 def _in_canonical(grid: Grid, source: Floats, count: int) -> tuple[int, Floats]:
@@ -160,10 +160,6 @@ def _sliced(mask: Mask, axis: int, source: NDArray[np.intp]) -> Mask:
     start = list(mask.start)
     start[axis] = int(kept[0])
     return Mask.of(mask.array.take(index[kept], axis=axis), start)
-
-
-def _nearest(places: Floats) -> NDArray[np.intp]:
-    return np.rint(places.round(3)).astype(np.intp)
 
 
 def _moved(mask: Mask, old: Grid, new: Grid, shift: float = 0.0) -> Mask:
