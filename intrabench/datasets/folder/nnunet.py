@@ -185,7 +185,12 @@ def of_raw(path: Path) -> str:
 
 
 def _data_sets(path: Path) -> list[str]:
-    return sorted(one.name for one in path.iterdir() if _ID.fullmatch(one.name) and one.is_dir())
+    """The folders in one that are named as data sets of version 2, or have the parts of one, as Decathlon's tasks."""
+    folders = (one for one in path.iterdir() if one.name[0] != "." and one.is_dir())
+    parts = ("imagesTr", "labelsTr")
+    return sorted(
+        one.name for one in folders if _ID.fullmatch(one.name) or all((one / part).is_dir() for part in parts)
+    )
 
 
 def _some(names: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from intrabench.datasets.folder.layout import not_used
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
 from intrabench.datasets.folder.rules import LayoutName
+from intrabench.datasets.folder.templates import sample
 from intrabench.errors import several
 
 
@@ -22,7 +23,7 @@ class Published:
     kind: its name, for people. image, label, structures: its rule, as in `FilePatterns`. cases: what the names of cases
     match. channels: the modality of each image of a case. names: what values are called, if the names of all cases
     match `named`; empty: nobody knows, or the files say it themselves. left: further files of a case, which are not
-    used.
+    used. american: times begin with the month of a date.
     """
 
     kind: str
@@ -34,6 +35,7 @@ class Published:
     names: Mapping[int, str] = field(default_factory=dict)
     named: str = ".+"
     left: tuple[str, ...] = ()
+    american: bool = False
 
     @property
     def files(self) -> FilePatterns:
@@ -64,6 +66,16 @@ class Published:
             notes=(*found.notes, *(not_used(f"{many}, such as {one.relative_to(path)}") for one in beside[:1])),
         )
 
+    def below(self, folder: str) -> Published:
+        """The same in folders of a name, such as ``*/``."""
+        image, left = (tuple(folder + text for text in texts) for texts in (self.image, self.left))
+        label, structures = (folder + text if text else "" for text in (self.label, self.structures))
+        return replace(self, image=image, label=label, structures=structures, left=left)
+
+    def is_image(self, path: str) -> bool:
+        """Whether a path in a folder is as that of the first image of a case."""
+        return bool(re.fullmatch(re.sub(r"\\{\w+\\}|\\\*", "[^/]*", re.escape(self.image[0])), path))
+
     def lacking(self, path: Path) -> list[str]:
         """The patterns that no file in a folder fits, if its first one is there; empty if it is not."""
         image, *others = self.files.image
@@ -76,11 +88,27 @@ class Published:
         """The cases whose names fit, with a note on those that do not."""
         found = by_pattern(path, self.files, channel, self.kind, self.channels)
         content = {case: pair for case, pair in found.content.items() if re.fullmatch(self.cases, case)}
+        if self.american:
+            content = {
+                case: replace(pair, time=_AMERICAN.sub(r"\3-\1-\2", pair.time)) for case, pair in content.items()
+            }
         others = [case for case in found.content if case not in content]
         notes = [not_used(f"{several(len(others), 'case')} not named as in {self.kind}: {one}") for one in others[:1]]
         return replace(found, content=content, notes=(*found.notes, *notes))
 
 
+def published(path: Path) -> dict[LayoutName, Published]:
+    """The public data sets of which a folder has an image, also in folders in it, as ``data`` of KiTS or ``HGG``.
+
+    Only names in a part of the folder are looked at: to look for each data set in all of a large one takes long.
+    """
+    paths = sample(path)
+    places = {name: [one, one.below("*/")] for name, one in PUBLISHED.items()}
+    found = {name: next((one for one in both if any(map(one.is_image, paths))), None) for name, both in places.items()}
+    return {name: one for name, one in found.items() if one}
+
+
+_AMERICAN = re.compile(r"(\d\d)-(\d\d)-(\d{4}).*")
 _KITS = {1: "kidney", 2: "tumor", 3: "cyst"}
 _MR = ("FLAIR", "T1", "T1ce", "T2")
 _ORGANS = (
@@ -162,6 +190,7 @@ PUBLISHED: Mapping[LayoutName, Published] = {
         channels=("CT", "PET"),
         names={1: "lesion"},
         left=("{patient}/{time}/CT.nii.gz", "{patient}/{time}/PET.nii.gz"),
+        american=True,
     ),
     "flare21": Published(
         kind="FLARE21",

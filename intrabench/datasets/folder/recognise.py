@@ -22,7 +22,7 @@ from intrabench.datasets.folder.pairs import (
     two_folders,
 )
 from intrabench.datasets.folder.pattern import FilePatterns
-from intrabench.datasets.folder.published import PUBLISHED
+from intrabench.datasets.folder.published import published
 from intrabench.datasets.folder.rules import FILE, LayoutName
 from intrabench.datasets.folder.templates import sample
 from intrabench.datasets.folder.unknown import unrecognised
@@ -30,7 +30,6 @@ from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
 
 _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
-    **{name: one.layout for name, one in PUBLISHED.items()},
     "nnunet": nnunet,
     "videos": videos,
     "annotated_photos": annotated_photos,
@@ -43,7 +42,7 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
     "dicom_masks": dicom_masks,
     "dicom": dicom,
 }
-"""Specific layouts before general ones."""
+"""Specific layouts before general ones, and after those of public data sets."""
 
 
 def recognise(
@@ -103,7 +102,8 @@ def _by_rule(path: Path, label: Path | None, channel: int, patterns: FilePattern
 def _found(path: Path, label: Path | None, channel: int, name: LayoutName | None) -> dict[LayoutName, Layout]:
     """The layouts of a folder, also those without a complete case; if one is named, another may be broken."""
     found: dict[LayoutName, Layout] = {}
-    for key, understand in _LAYOUTS.items():
+    known = {key: one.layout for key, one in published(path).items()}
+    for key, understand in (known | _LAYOUTS).items():
         try:
             one = understand(path, label, channel)
         except IntraBenchError as error:

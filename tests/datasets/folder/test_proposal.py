@@ -202,7 +202,7 @@ def test_the_refusal_says_what_was_seen(tmp_path: Path, wording: SnapshotAsserti
         "rule": files("case_{n}/ct.nii.gz", "case_{n}/organs/{s}_mask.nii.gz", n=THREE, s=("liver", "lung", "skin")),
         "public": files("case_000{n}/imaging.nii.gz", n=THREE),
         "images only": files("images/{n}.nii.gz", n=THREE),
-        "one level up": ["Task01/imagesTr/a.nii.gz", "Task01/labelsTr/a.nii.gz", "Task01/dataset.json"],
+        "one level up": ["set/images/a.nii.gz", "set/labels/a.nii.gz"],
         "no suffixes": ["a.nii.gz", "b.nii.gz", "x/c.nii.gz", "y/z.txt", "w/d.png"],
         "photographs": ["a.jpg", "b.jpg"],
         "texts": ["a.txt"],

@@ -14,6 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.datasets.convert import dicom_series
 from intrabench.datasets.folder import recognise
 from intrabench.datasets.folder.folder import Folder
+from intrabench.datasets.folder.published import PUBLISHED
 from intrabench.datasets.folder.rules import LayoutName
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
@@ -247,4 +248,4 @@ def test_headers_are_read_only_if_there_is_a_dicom_file(tmp_path: Path, monkeypa
 
 
 def test_every_layout_has_a_name() -> None:
-    assert tuple(recognise._LAYOUTS) == get_args(LayoutName)
+    assert (*PUBLISHED, *recognise._LAYOUTS) == get_args(LayoutName)
