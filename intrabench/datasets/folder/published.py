@@ -74,7 +74,7 @@ class Published:
 
     def is_image(self, path: str) -> bool:
         """Whether a path in a folder is as that of the first image of a case."""
-        return bool(re.fullmatch(re.sub(r"\\{\w+\\}|\\\*", "[^/]*", re.escape(self.image[0])), path))
+        return Pattern(self.image[0]).fits(path)
 
     def lacking(self, path: Path) -> list[str]:
         """The patterns that no file in a folder fits, if its first one is there; empty if it is not."""

@@ -102,8 +102,7 @@ def _by_rule(path: Path, label: Path | None, channel: int, patterns: FilePattern
 def _found(path: Path, label: Path | None, channel: int, name: LayoutName | None) -> dict[LayoutName, Layout]:
     """The layouts of a folder, also those without a complete case; if one is named, another may be broken."""
     found: dict[LayoutName, Layout] = {}
-    known = {key: one.layout for key, one in published(path).items()}
-    for key, understand in (known | _LAYOUTS).items():
+    for key, understand in {**{key: one.layout for key, one in published(path).items()}, **_LAYOUTS}.items():
         try:
             one = understand(path, label, channel)
         except IntraBenchError as error:

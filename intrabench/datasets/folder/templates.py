@@ -32,8 +32,12 @@ _GROUP = re.compile(
     re.IGNORECASE,
 )
 """How folders begin that hold several patients."""
+_SUBJECT = re.compile(r"(?:sub|subj|subject|patient|pat)[-_ ]?\w*\d", re.IGNORECASE)
+"""How the names of patients begin."""
+_SCANS = 10
+"""A patient has hardly more scans."""
 _LABELS = re.compile(
-    r"segs?|(?:segment|mask|label|annot|contour|lesion|struct|manual|delineat|ground)\w*|tumou?rs?\w*|gts?|gtv\w*|ctv\w*"
+    r"segs?|oars?|(?:segment|mask|label|annot|contour|lesion|struct|manual|delineat|ground)\w*|tumou?rs?\w*|gts?|gtv\w*|ctv\w*"
     r"|rois?|truth|rater|reader|observer",
     re.IGNORECASE,
 )
@@ -155,11 +159,19 @@ class Family:
 
     @cached_property
     def is_sound(self) -> bool:
-        """Whether cases are told apart by no word for what a file holds, and templates by no time."""
+        """Whether cases are told apart by no word for what a file holds, and templates by no time; and patients."""
         words = (set[str]().union(*map(words_of, key)) for key in self.cases)
         roles = {role(word for word in of_case if not _TIME.fullmatch(word)) for of_case in words}
         times = {frozenset(run for run in _runs(template) if are_times([run])) for template in self.paths}
-        return len(roles) == len(times) == 1
+        return len(roles) == len(times) == 1 and not self.is_grouped
+
+    @cached_property
+    def is_grouped(self) -> bool:
+        """Whether folders taken for patients are rather groups, such as sites: they hold many cases, or patients."""
+        patients = {key[:-1] for key in self.cases}
+        return patients != {()} and (
+            len(self.cases) > _SCANS * len(patients) or all(_SUBJECT.match(key[-1]) for key in self.cases)
+        )
 
 
 def families(paths: Sequence[str], stars: bool) -> list[Family]:
