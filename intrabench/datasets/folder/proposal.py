@@ -19,6 +19,7 @@ from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
 from intrabench.datasets.folder.templates import (
     PARTS,
+    SCANS,
     SEPARATORS,
     Family,
     are_times,
@@ -130,7 +131,8 @@ def _rules(root: Path, family: Family) -> Iterator[tuple[FilePatterns, str]]:
     if not images or not drawn:
         return
     every = [*images, *drawn]
-    images, drawn = _of_one_scan(images, drawn)
+    numbered = all(len(key) == 1 and re.search(r"\d", key[0]) for key in family.cases)
+    images, drawn = _of_one_scan(images, drawn, numbered)
     left = [one for one in every if one not in (*images, *drawn)] if images[0] in every else []
     channels = _channels(images, drawn)
     (key, labels), *others = _labels(drawn, family.rare, set().union(*map(words_of, channels)))
@@ -188,11 +190,12 @@ def _role_of(path: Path) -> str:
     return "labels" if few and bool((values == np.round(values)).all()) else "image"
 
 
-def _of_one_scan(images: list[str], drawn: list[str]) -> tuple[list[str], list[str]]:
+def _of_one_scan(images: list[str], drawn: list[str], numbered: bool) -> tuple[list[str], list[str]]:
     """Images that may be channels of a scan, and its labels: the first one if words tell several scans apart.
 
     ``{case}_ED`` and ``{case}_ES`` with ``{case}_ED_gt`` and ``{case}_ES_gt`` become ``{patient}_{case}`` and
-    ``{patient}_{case}_gt``, as their names differ in nothing else.
+    ``{patient}_{case}_gt``, as their names differ in nothing else. numbered: what stands for the case has numbers; else
+    it is rather a group, such as ``benign``.
     """
     words = {one: {*re.split(r"[/_. \-*]+|\{\w+\}", one)} for one in (*images, *drawn)}
     apart = _differing([words[one] for one in images]) & _differing([words[one] for one in drawn])
@@ -203,7 +206,7 @@ def _of_one_scan(images: list[str], drawn: list[str]) -> tuple[list[str], list[s
     complete = [scan for scan in scans.values() if all(scan)]
     if not complete:
         return images, drawn
-    if len(complete) > 1 and "{patient}" not in images[0]:
+    if numbered and 1 < len(complete) <= SCANS:
         text = "|".join(sorted(map(re.escape, apart), key=len, reverse=True))
         run = re.compile(rf"(?<=[/_. \-])(?:{text})(?:[_. \-](?:{text}))*(?![^/_. \-])")
         paths = [one for scan in complete for ones in scan for one in ones]

@@ -34,7 +34,7 @@ _GROUP = re.compile(
 """How folders begin that hold several patients."""
 _SUBJECT = re.compile(r"(?:sub|subj|subject|patient|pat)[-_ ]?\w*\d", re.IGNORECASE)
 """How the names of patients begin."""
-_SCANS = 10
+SCANS = 10
 """A patient has hardly more scans."""
 _LABELS = re.compile(
     r"segs?|oars?|(?:segment|mask|label|annot|contour|lesion|struct|manual|delineat|ground)\w*|tumou?rs?\w*|gts?|gtv\w*|ctv\w*"
@@ -170,7 +170,7 @@ class Family:
         """Whether folders taken for patients are rather groups, such as sites: they hold many cases, or patients."""
         patients = {key[:-1] for key in self.cases}
         return patients != {()} and (
-            len(self.cases) > _SCANS * len(patients) or all(_SUBJECT.match(key[-1]) for key in self.cases)
+            len(self.cases) > SCANS * len(patients) or all(_SUBJECT.match(key[-1]) for key in self.cases)
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
+from intrabench.datasets.folder.layout import of_unknown_kind
 from intrabench.datasets.folder.pairing import VOLUMES, ending
 from intrabench.datasets.folder.proposal import Proposal, propose
 from intrabench.datasets.folder.published import PUBLISHED
@@ -48,6 +49,7 @@ def unrecognised(path: Path, kind: str = "") -> Unrecognised:
         lines.append(f"write them with {shlex.join(['intrabench', 'data', 'check', str(path), '--write'])}")
     elif not kind and any(ending(Path(one)) not in PICTURES for one in sample(path)):
         lines.append(f'or in {FILE}: image = "{{case}}/ct.nii.gz", label = "{{case}}/seg.nii.gz"')
+    lines += of_unknown_kind([path], ())
     error = Unrecognised(*lines, f"all layouts and patterns: {GUIDE}")
     error.proposal = proposal
     return error

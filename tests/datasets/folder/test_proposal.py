@@ -155,7 +155,7 @@ REGULAR = {
         3,
     ),
     "groups beside each other": (
-        files("set/{g}/{g} ({n}){s}.png", g=("benign", "normal"), n="123", s=("", "_mask")),
+        files("set/{g}/{g} ({n}){s}.png", g=("benign", "bad", "normal"), n="12", s=("", "_mask")),
         ["*/*/{case}.png", "*/*/{case}_mask.png"],
         6,
     ),
@@ -261,6 +261,7 @@ def test_the_refusal_says_what_was_seen(tmp_path: Path, wording: SnapshotAsserti
         "no suffixes": ["a.nii.gz", "b.nii.gz", "x/c.nii.gz", "y/z.txt", "w/d.png"],
         "photographs": ["a.jpg", "b.jpg"],
         "texts": ["a.txt"],
+        "unknown": ["images/1.tif", "images/2.tif", "manual/1.gif", "manual/2.gif"],
         "unfit labels": files("images/{n}_ct.nii.gz", "labels/{n}_liver.nii.gz", n=THREE),
     }
     said = {}
