@@ -28,7 +28,7 @@ class Pair:
     """The files of a case. channel: the image's channel to use. problem: one sentence if the case cannot be used.
 
     image: a file, or a folder with one DICOM series. label: a file with all labels. structures: files of one structure
-    each, with its name. patient: whose image it is, if it is not named as the case. time: as in `Layout.time`.
+    each, with its name. patient: whose image it is, if it is not named as the case. time, series: as in `Layout`.
     """
 
     image: Path | None
@@ -38,6 +38,7 @@ class Pair:
     patient: str = ""
     structures: tuple[tuple[str, Path], ...] = ()
     time: str = ""
+    series: str = ""
 
     @property
     def labels(self) -> tuple[tuple[str, Path], ...]:

@@ -149,6 +149,8 @@ class FilePatterns:
             text, fields = f'{key} = "{pattern.text}"', set(pattern.fields)
             if pattern.folders:
                 raise ValueError(f"{text} is a folder; write the pattern of files")
+            if pattern in self.image:
+                raise ValueError(f"{text} is also the pattern of images; write what only labels have")
             if pattern.text.endswith(".dcm"):
                 raise ValueError(f"{text} is DICOM; SEG and RTSTRUCT say what they were drawn on, so remove the rule")
             if key == "label" and "label" in fields:

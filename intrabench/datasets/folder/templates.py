@@ -79,13 +79,18 @@ def listed(folder: Path) -> tuple[list[str], list[str]]:
     """The names of folders and files in one, sorted, without hidden ones, links upwards and what no pattern can say."""
     try:
         with os.scandir(folder) as entries:
-            plain = [one for one in entries if one.name.isprintable() and not re.search(r"^\.|[{}*]", one.name)]
+            plain = [one for one in entries if one.name[0] != "." and is_sayable(one.name)]
             here = Path(os.path.realpath(folder))
             plain = [one for one in plain if not (one.is_symlink() and here.is_relative_to(os.path.realpath(one)))]
             folders = {one.name for one in plain if is_folder(one)}
             return sorted(folders), sorted(one.name for one in plain if one.name not in folders)
     except OSError:
         return [], []
+
+
+def is_sayable(name: str) -> bool:
+    """Whether a pattern can have the characters of a name."""
+    return name.isprintable() and not set("{}*") & set(name)
 
 
 def _some(names: Sequence[str], most: int) -> list[str]:

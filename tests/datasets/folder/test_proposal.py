@@ -261,6 +261,7 @@ def test_the_refusal_says_what_was_seen(tmp_path: Path, wording: SnapshotAsserti
         "no suffixes": ["a.nii.gz", "b.nii.gz", "x/c.nii.gz", "y/z.txt", "w/d.png"],
         "photographs": ["a.jpg", "b.jpg"],
         "texts": ["a.txt"],
+        "odd names": ["a*\n/ct.nii.gz", "{b}/ct.nii.gz"],
         "unknown": ["images/1.tif", "images/2.tif", "manual/1.gif", "manual/2.gif"],
         "unfit labels": files("images/{n}_ct.nii.gz", "labels/{n}_liver.nii.gz", n=THREE),
     }
