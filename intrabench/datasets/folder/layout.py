@@ -124,22 +124,19 @@ def of_unknown_kind(folders: Iterable[Path], used: Collection[Path]) -> tuple[st
 
     used: the files of all cases.
     """
-    headers = {path.with_suffix("") for path in used if path.suffix.lower() in _HEADERS}
-    found = Counter(
-        path.suffix.lower()
-        for folder in folders
-        for path in _visible(folder)
-        if path not in used and headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix("")))
-    )
+    found = Counter(path.suffix.lower() for folder in folders for path in _unknown(folder) if path not in used)
     endings = [one for one, _ in found.most_common()]
     named = f"{', '.join(endings[:_SHOWN])}{' ...' if len(endings) > _SHOWN else ''}"
     return (not_used(f"{several(found.total(), 'file')} of unknown kind ({named})"),) if found else ()
 
 
-def _visible(folder: Path) -> Iterator[Path]:
-    """The files below a folder that have an ending which nobody knows."""
+def _unknown(folder: Path) -> Iterator[Path]:
+    """The files below a folder that have an ending which nobody knows, and no header beside them."""
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name[0] != "."]
-        for path in (Path(place, name) for name in names if name[0] != "."):
-            if path.suffix and not _BESIDE.fullmatch(path.suffix) and not ending(path):
+        paths = [Path(place, name) for name in names if name[0] != "."]
+        headers = {path.stem for path in paths if path.suffix.lower() in _HEADERS}
+        for path in paths:
+            known = not path.suffix or _BESIDE.fullmatch(path.suffix) or ending(path)
+            if not known and headers.isdisjoint((path.stem, Path(path.stem).stem)):
                 yield path

@@ -179,9 +179,11 @@ def in_raw(spec: str) -> str:
 
 
 def of_raw(path: Path) -> str:
-    """Which data sets a folder such as `RAW` holds, one sentence; empty if it holds none."""
-    there = _data_sets(path)
-    return f"{path} holds data sets of nnU-Net; give the path of one of {_some(there)}" if there else ""
+    """Which data sets a folder such as `RAW` holds, or one in it, as a sentence; empty if it holds none."""
+    for folder in (path, *sorted(one for one in path.iterdir() if one.name[0] != "." and one.is_dir())):
+        if there := _data_sets(folder):
+            return f"{folder} holds data sets of nnU-Net; give the path of one of {_some(there)}"
+    return ""
 
 
 def _data_sets(path: Path) -> list[str]:

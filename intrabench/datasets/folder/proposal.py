@@ -133,6 +133,8 @@ def _rules(root: Path, family: Family) -> Iterator[tuple[FilePatterns, str]]:
     every = [*images, *drawn]
     numbered = all(len(key) == 1 and re.search(r"\d", key[0]) for key in family.cases)
     images, drawn = _of_one_scan(images, drawn, numbered)
+    if not images:
+        return
     left = [one for one in every if one not in (*images, *drawn)] if images[0] in every else []
     channels = _channels(images, drawn)
     (key, labels), *others = _labels(drawn, family.rare, set().union(*map(words_of, channels)))
@@ -191,11 +193,11 @@ def _role_of(path: Path) -> str:
 
 
 def _of_one_scan(images: list[str], drawn: list[str], numbered: bool) -> tuple[list[str], list[str]]:
-    """Images that may be channels of a scan, and its labels: the first one if words tell several scans apart.
+    """Images that may be channels of a scan, and its labels: that with most labels if words tell several scans apart.
 
     ``{case}_ED`` and ``{case}_ES`` with ``{case}_ED_gt`` and ``{case}_ES_gt`` become ``{patient}_{case}`` and
     ``{patient}_{case}_gt``, as their names differ in nothing else. numbered: what stands for the case has numbers; else
-    it is rather a group, such as ``benign``.
+    it is rather a group, such as ``benign``, and there is nothing.
     """
     words = {one: {*re.split(r"[/_. \-*]+|\{\w+\}", one)} for one in (*images, *drawn)}
     apart = _differing([words[one] for one in images]) & _differing([words[one] for one in drawn])
@@ -206,7 +208,7 @@ def _of_one_scan(images: list[str], drawn: list[str], numbered: bool) -> tuple[l
     complete = [scan for scan in scans.values() if all(scan)]
     if not complete:
         return images, drawn
-    if numbered and 1 < len(complete) <= SCANS:
+    if len(complete) > 1 and "{patient}" not in images[0]:
         text = "|".join(sorted(map(re.escape, apart), key=len, reverse=True))
         run = re.compile(rf"(?<=[/_. \-])(?:{text})(?:[_. \-](?:{text}))*(?![^/_. \-])")
         paths = [one for scan in complete for ones in scan for one in ones]
@@ -214,8 +216,9 @@ def _of_one_scan(images: list[str], drawn: list[str], numbered: bool) -> tuple[l
         alike = {tuple(tuple(filled[one] for one in ones) for ones in scan) for scan in complete}
         # What is before the patient is a group of patients: ct_train and mr_train.
         if len(alike) == 1 and all(one.find("{patient}") < one.find("{case}") for one in filled.values()):
-            return [filled[one] for one in complete[0][0]], [filled[one] for one in complete[0][1]]
-    return complete[0]
+            images, drawn = complete[0] if numbered and len(complete) <= SCANS else ([], [])
+            return [filled[one] for one in images], [filled[one] for one in drawn]
+    return max(complete, key=lambda scan: len(scan[1]))
 
 
 def _differing(sets: Sequence[set[str]]) -> set[str]:

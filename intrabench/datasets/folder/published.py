@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from intrabench.datasets.folder.by_pattern import by_pattern
@@ -103,9 +104,11 @@ def published(path: Path) -> dict[LayoutName, Published]:
     Only names in a part of the folder are looked at: to look for each data set in all of a large one takes long.
     """
     paths = sample(path)
-    places = {name: [one, one.below("*/")] for name, one in PUBLISHED.items()}
-    found = {name: next((one for one in both if any(map(one.is_image, paths))), None) for name, both in places.items()}
-    return {name: one for name, one in found.items() if one}
+    found: dict[LayoutName, Published] = {}
+    for (name, one), folder in product(PUBLISHED.items(), ("", "*/", "*/*/")):
+        if name not in found and any(map(one.below(folder).is_image, paths)):
+            found[name] = one.below(folder)
+    return found
 
 
 _AMERICAN = re.compile(r"(\d\d)-(\d\d)-(\d{4}).*")

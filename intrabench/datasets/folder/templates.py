@@ -37,8 +37,8 @@ _SUBJECT = re.compile(r"(?:sub|subj|subject|patient|pat)[-_ ]?\w*\d", re.IGNOREC
 SCANS = 10
 """A patient has hardly more scans."""
 _LABELS = re.compile(
-    r"segs?|oars?|(?:segment|mask|label|annot|contour|lesion|struct|manual|delineat|ground)\w*|tumou?rs?\w*|gts?|gtv\w*|ctv\w*"
-    r"|rois?|truth|rater|reader|observer",
+    r"segm?s?|oars?|(?:segment|mask|label|annot|contour|lesion|structure|manual|delineat|ground)\w*|tumou?rs?\w*|gts?"
+    r"|gtv\w*|ctv\w*|rois?|truth|rater|reader|observer",
     re.IGNORECASE,
 )
 _IMAGES = re.compile(

@@ -70,7 +70,7 @@ def test_an_id_is_a_folder_in_raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert registry.make("datasets", "Dataset005_Liver").name == "Dataset005_Liver"
     assert [one.kind for one in reach.reaches("datasets", "Dataset027")] == ["read"]
     nnunet(tmp_path / "msd" / "Task02_Heart")
-    for wrong in ("Dataset005", "Dataset028", "Dataset027_Heart", str(raw), str(tmp_path / "msd")):
+    for wrong in ("Dataset005", "Dataset028", "Dataset027_Heart", str(raw), str(tmp_path)):
         with pytest.raises(IntraBenchError) as caught:
             registry.make("datasets", wrong)
         assert caught == wording

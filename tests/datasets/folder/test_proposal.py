@@ -154,6 +154,16 @@ REGULAR = {
         ["train/img/img{case}.nii.gz", "train/label/label{case}.nii.gz"],
         3,
     ),
+    "labels of one scan of several": (
+        files("c{n}/{s}.nii", n=THREE, s=("adc", "t2", "adc_tumor_r1", "t2_mask_r1", "t2_tumor_r1")),
+        ["{case}/t2.nii", "{case}/t2_{label}.nii"],
+        3,
+    ),
+    "the same names in two groups": (
+        files("{g}/images/{n}.nii.gz", "{g}/labels/{n}.nii.gz", g=("train", "val"), n="12"),
+        ["train/images/{case}.nii.gz", "train/labels/{case}.nii.gz"],
+        2,
+    ),
     "groups beside each other": (
         files("set/{g}/{g} ({n}){s}.png", g=("benign", "bad", "normal"), n="12", s=("", "_mask")),
         ["*/*/{case}.png", "*/*/{case}_mask.png"],
@@ -262,7 +272,7 @@ def test_the_refusal_says_what_was_seen(tmp_path: Path, wording: SnapshotAsserti
         "photographs": ["a.jpg", "b.jpg"],
         "texts": ["a.txt"],
         "odd names": ["a*\n/ct.nii.gz", "{b}/ct.nii.gz"],
-        "unknown": ["images/1.tif", "images/2.tif", "manual/1.gif", "manual/2.gif"],
+        "unknown": ["images/1.tif", "images/2.tif", "manual/1.gif", "manual/2.gif", "manual/1.mhd", "manual/1.raw"],
         "unfit labels": files("images/{n}_ct.nii.gz", "labels/{n}_liver.nii.gz", n=THREE),
     }
     said = {}
@@ -337,12 +347,12 @@ def test_nothing_is_written_where_nothing_is_proposed(
         empty(tmp_path / "ruled", files("c{n}/ct.nii.gz", "c{n}/tumour.nii.gz", n=TWO)),
     ]
     (folders[-1] / "dataset.toml").write_text('image = "{case}/ct.nii.gz"\nlabel = "{case}/tumour.nii.gz"\n')
-    before = {path: path.stat() for path in tmp_path.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     for folder in (*folders, "phantom"):
         said = say("data", "check", str(folder), "--write")
         assert (said.code, said.out) == (2, "")
         assert said.err == wording
-    assert {path: path.stat() for path in tmp_path.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_a_file_that_cannot_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,12 +175,18 @@ def test_trees_as_published(tree: Tree, tmp_path: Path, wording: SnapshotAsserti
 
 
 @pytest.mark.parametrize(
-    ("layout", "folders"), [("kits", "data"), ("brats2020", "HGG LGG"), ("lits", "Batch 1/Batch 2"), ("flare22", "x")]
+    ("layout", "places"),
+    [
+        ("kits", ["data"] * 2),
+        ("brats2020", ["HGG", "LGG"]),
+        ("lits", ["Batch 1", "Batch 2"]),
+        ("flare22", ["a/b"] * 2),
+    ],
 )
-def test_public_data_sets_in_folders_of_their_archives(layout: LayoutName, folders: str, tmp_path: Path) -> None:
+def test_public_data_sets_in_folders_of_their_archives(layout: LayoutName, places: list[str], tmp_path: Path) -> None:
     """The cases of all of these folders, each a patient; their names are those of the cases alone."""
-    tree, places = FIRST[layout], folders.split("/" if "/" in folders else " ")
-    for name, place in zip(tree.names, (places * 2)[:2], strict=True):
+    tree = FIRST[layout]
+    for name, place in zip(tree.names, places, strict=True):
         replace(tree, names=(name, name)).made(tmp_path / place)
     dataset = registry.make("datasets", str(tmp_path))
     assert [(case, dataset.patient(case)) for case in dataset.cases()] == [(name, name) for name in tree.names]
