@@ -15,6 +15,7 @@ from intrabench.datasets.folder.layout import first_of
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.rules import IGNORE
+from intrabench.datasets.folder.templates import listed
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import read_json
 
@@ -180,7 +181,7 @@ def in_raw(spec: str) -> str:
 
 def of_raw(path: Path) -> str:
     """Which data sets a folder such as `RAW` holds, or one in it, as a sentence; empty if it holds none."""
-    for folder in (path, *sorted(one for one in path.iterdir() if one.name[0] != "." and one.is_dir())):
+    for folder in (path, *(path / name for name in listed(path)[0])):
         if there := _data_sets(folder):
             return f"{folder} holds data sets of nnU-Net; give the path of one of {_some(there)}"
     return ""
@@ -188,11 +189,10 @@ def of_raw(path: Path) -> str:
 
 def _data_sets(path: Path) -> list[str]:
     """The folders in one that are named as data sets of version 2, or have the parts of one, as Decathlon's tasks."""
-    folders = (one for one in path.iterdir() if one.name[0] != "." and one.is_dir())
     parts = ("imagesTr", "labelsTr")
-    return sorted(
-        one.name for one in folders if _ID.fullmatch(one.name) or all((one / part).is_dir() for part in parts)
-    )
+    return [
+        name for name in listed(path)[0] if _ID.fullmatch(name) or all((path / name / part).is_dir() for part in parts)
+    ]
 
 
 def _some(names: Sequence[str]) -> str:

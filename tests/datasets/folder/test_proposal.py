@@ -272,7 +272,7 @@ def test_the_refusal_says_what_was_seen(tmp_path: Path, wording: SnapshotAsserti
         "photographs": ["a.jpg", "b.jpg"],
         "texts": ["a.txt"],
         "odd names": ["a*\n/ct.nii.gz", "{b}/ct.nii.gz"],
-        "unknown": ["images/1.tif", "images/2.tif", "manual/1.gif", "manual/2.gif", "manual/1.mhd", "manual/1.raw"],
+        "unknown": ["images/1.tif", "images/2.tif", "manual/1.gif", "manual/2.gif", "manual/3.mhd", "manual/3.raw"],
         "unfit labels": files("images/{n}_ct.nii.gz", "labels/{n}_liver.nii.gz", n=THREE),
     }
     said = {}
