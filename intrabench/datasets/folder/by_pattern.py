@@ -121,11 +121,15 @@ def _cases(root: Path, patterns: FilePatterns) -> dict[str, _Case]:
         for path, read in _files(root, pattern)
     ]
     known = set(names.values())
+    labels = {path for path, _, _ in drawn}
+    certain = {(number, names[path]) for path, (number, _) in images.items() if path not in labels}
     for path, pattern, read in drawn:
-        # Both of NAME.nii.gz and NAME_seg.nii.gz may fit the pattern of images, but then the second one is no image.
-        others = known.intersection(_name(texts, patterns) for texts in read) - {names.get(path)}
-        if path in images and others and len(pattern.fixed) > len(patterns.image[images[path][0]].fixed):
-            del images[path]
+        # NAME.nii.gz and NAME_seg.nii.gz, or ct.nii.gz and seg.nii.gz of a case, may both fit the pattern of images. If
+        # the first one is there, the second one is no image if its own pattern says more.
+        if path in images and len(pattern.fixed) > len(patterns.image[images[path][0]].fixed):
+            others = known.intersection(_name(texts, patterns) for texts in read) - {names[path]}
+            if others or (images[path][0], names[path]) in certain:
+                del images[path]
     cases: dict[str, _Case] = {}
     for path, (number, texts) in images.items():
         cases.setdefault(names[path], _Case(texts)).images.setdefault(number, []).append(path)
@@ -158,7 +162,7 @@ def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: 
     number, channel = (channel, 0) if len(patterns.image) > 1 else (0, channel)
     pattern, images = patterns.image[number], case.images.get(number, [])
     patient = case.texts.get("patient") or (case.texts.get("case", "") if "time" in case.texts else "")
-    scan = case.texts.get("case", "") if {"patient", "time"} <= case.texts.keys() else ""
+    series = case.texts.get("case", "") if "patient" in case.texts else ""
     for rater, files in sorted(case.drawn.items() or [("", {})]):
         drawn = [path for paths in files.values() for path in paths]
         places = [(patterns.labels["structures" if label else "label"], paths) for label, paths in files.items()]
@@ -178,12 +182,12 @@ def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: 
             problem = f"{images[0]} has no label {expected}; add one, or remove the image"
         pair = Pair(
             image=images[0] if images else None,
-            label=files[""][0] if "" in files else None,
+            label=next(iter(files.get("", [])), None),
             channel=channel,
             problem=problem,
             patient=patient or (name if rater else ""),
             structures=tuple((label, paths[0]) for label, paths in sorted(files.items()) if label),
             time=case.texts.get("time", ""),
-            series=" ".join(filter(None, (scan, rater))),
+            series=" ".join(filter(None, (series, rater))),
         )
         yield rater, pair

@@ -122,13 +122,13 @@ def of_unknown_kind(folders: Iterable[Path], used: Collection[Path]) -> tuple[st
 
     used: the files of all cases.
     """
-    headers = {path.with_suffix("") for path in used if path.suffix.lower() in _HEADERS}
+    paths = {path for folder in folders for path in paths_below(folder)}
+    headers = {path.with_suffix("") for path in paths if path.suffix.lower() in _HEADERS}
     found = Counter(
         path.suffix.lower()
-        for folder in folders
-        for path in paths_below(folder)
+        for path in paths - set(used)
         if path.suffix and not ending(path) and not _BESIDE.fullmatch(path.suffix)
-        if path not in used and headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix("")))
+        if headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix("")))
     )
-    named = some([one for one, _ in found.most_common()])
+    named = some([one for one, _ in sorted(found.items(), key=lambda one: (-one[1], one[0]))])
     return (not_used(f"{several(found.total(), 'file')} of unknown kind ({named})"),) if found else ()

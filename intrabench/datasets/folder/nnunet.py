@@ -15,6 +15,7 @@ from intrabench.datasets.folder.layout import first_of
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
 from intrabench.datasets.folder.pairs import Pairs, channel_notes
 from intrabench.datasets.folder.rules import IGNORE
+from intrabench.datasets.folder.templates import listed
 from intrabench.errors import IntraBenchError, some
 from intrabench.files.documents import read_json
 
@@ -179,10 +180,16 @@ def in_raw(spec: str) -> str:
 
 
 def of_raw(path: Path) -> str:
-    """Which data sets a folder such as `RAW` holds, one sentence; empty if it holds none."""
-    there = _data_sets(path)
-    return f"{path} holds data sets of nnU-Net; give the path of one of {some(there)}" if there else ""
+    """Which data sets a folder such as `RAW` holds, or one in it, as a sentence; empty if it holds none."""
+    for folder in (path, *(path / name for name in listed(path)[0])):
+        if there := _data_sets(folder):
+            return f"{folder} holds data sets of nnU-Net; give the path of one of {some(there)}"
+    return ""
 
 
 def _data_sets(path: Path) -> list[str]:
-    return sorted(one.name for one in path.iterdir() if _ID.fullmatch(one.name) and one.is_dir())
+    """The folders in one that are named as data sets of version 2, or have the parts of one, as Decathlon's tasks."""
+    parts = ("imagesTr", "labelsTr")
+    return [
+        name for name in listed(path)[0] if _ID.fullmatch(name) or all((path / name / part).is_dir() for part in parts)
+    ]

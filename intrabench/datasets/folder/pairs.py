@@ -36,8 +36,8 @@ from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
 _IMAGES, _LABELS = ("images", "ct", "images/ct"), ("labels", "masks")
-PLACES = (*product(_IMAGES, _LABELS), ("img", "gt"))
-"""Folders of images and of their labels; the last as in the archives of RITM."""
+PLACES = (*product(_IMAGES, _LABELS), ("img", "gt"), ("imgs", "gts"))
+"""Folders of images and of their labels; the last ones as in the archives of RITM and of MedSAM."""
 PHOTOS = (".jpg", ".jpeg")
 MASKS = tuple(PICTURES - {*PHOTOS})
 """No mask survives the compression of photographs."""
@@ -80,7 +80,7 @@ class Pairs(Layout):
         return self.content[case].time
 
     def series(self, case: str) -> str:
-        """Which scan of the patient at that time it is, and who drew on it, if a rule says it."""
+        """Which scan of a patient at a time it is, and who drew its labels, if a rule says it."""
         return self.content[case].series
 
     def complete(self) -> tuple[str, ...]:

@@ -85,6 +85,16 @@ class Pattern:
         """The pattern with the texts of fields that are known."""
         return _ANY.sub(lambda found: texts.get(found[1], found[0]), self.text)
 
+    def fits(self, path: str) -> bool:
+        """Whether a path within the folder fits; that of a folder ends in ``/``."""
+        names = path.removesuffix("/").split("/")
+        if len(names) != len(self.parts) or path.endswith("/") != self.folders:
+            return False
+        known = [dict[str, str]()]
+        for part, name in zip(self.parts, names, strict=True):
+            known = [texts for before in known for texts in _read(_TOKEN.findall(part), name, before)]
+        return bool(known)
+
     def find(self, root: Path) -> Iterator[tuple[Path, list[dict[str, str]]]]:
         """The files in `root` (or folders) that fit, sorted by name, each with the texts of its fields.
 
@@ -139,6 +149,8 @@ class FilePatterns:
             text, fields = f'{key} = "{pattern.text}"', set(pattern.fields)
             if pattern.folders:
                 raise ValueError(f"{text} is a folder; write the pattern of files")
+            if pattern in self.image:
+                raise ValueError(f"{text} is also the pattern of images; write what only labels have")
             if pattern.text.endswith(".dcm"):
                 raise ValueError(f"{text} is DICOM; SEG and RTSTRUCT say what they were drawn on, so remove the rule")
             if key == "label" and "label" in fields:

@@ -18,6 +18,7 @@ from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
 from intrabench.datasets.folder.templates import (
     PARTS,
+    SCANS,
     SEPARATORS,
     Family,
     are_times,
@@ -45,7 +46,7 @@ _VALUES = 64
 
 @dataclass(frozen=True)
 class Proposal:
-    """A rule, how many of its cases have an image and labels, how many it has, and templates that it leaves out."""
+    """A rule, how many of its cases have an image and labels, how many it has, and what files it leaves out."""
 
     rule: FilePatterns
     complete: int
@@ -89,26 +90,33 @@ def propose(root: Path) -> Proposal | None:
     It has at least two cases with an image and labels, which are two thirds of all its cases.
     """
     paths = sample(root)
-    best = families(paths, stars=False)
-    if not best or len(best[0].accounted) < len(paths):
-        starred = families(paths, stars=True)
-        most = [max((len(one.accounted) for one in found), default=0) for found in (best, starred)]
-        best = starred if most[1] > most[0] else best
-    for family in best[:_TRIED]:
-        found = list[Proposal]()
-        for rule, unused in _rules(root, family):
-            found += _proved(root, rule, unused)
-            if found and found[-1].complete == found[-1].cases:
-                return found[-1]
-        if found:
-            return max(found, key=lambda one: (one.complete, -one.cases))
+    best = _proposed(root, families(paths, stars=False), paths)
+    if best is None or best.unused:
+        starred = _proposed(root, families(paths, stars=True), paths)
+        best = max(filter(None, (best, starred)), key=lambda one: one.complete, default=None)
+    return best
+
+
+def _proposed(root: Path, found: Sequence[Family], paths: Sequence[str]) -> Proposal | None:
+    """The rule of the first family that has one, if possible one that all its cases follow."""
+    for family in found[:_TRIED]:
+        proposals = list[Proposal]()
+        for rule, left in _rules(root, family):
+            proposals += _proved(root, rule, left, paths)
+            if proposals and proposals[-1].complete == proposals[-1].cases:
+                return proposals[-1]
+        if proposals:
+            return max(proposals, key=lambda one: (one.complete, -one.cases))
     return None
 
 
-def _proved(root: Path, rule: FilePatterns, unused: str) -> list[Proposal]:
+def _proved(root: Path, rule: FilePatterns, left: str, paths: Sequence[str]) -> list[Proposal]:
     """The rule as a proposal if it finds enough cases, and takes no image for a structure."""
     pairs = by_pattern(root, rule, 0)
-    one = Proposal(rule, len(pairs.complete()), len(pairs.content), unused)
+    patterns = (*rule.image, *rule.labels.values())
+    others = [one for one in paths if not any(pattern.fits(one) for pattern in patterns)]
+    left = left or "".join(f"files such as {one}" for one in others[:1])
+    one = Proposal(rule, len(pairs.complete()), len(pairs.content), left)
     enough = one.complete > 1 and 3 * one.complete >= 2 * one.cases
     return [one] if enough and not any(role(words_of(name)) == "image" for name in pairs.labels) else []
 
@@ -122,13 +130,19 @@ def _rules(root: Path, family: Family) -> Iterator[tuple[FilePatterns, str]]:
     drawn = [one for one in drawn if one[-1] != "/"]
     if not images or not drawn:
         return
+    every = [*images, *drawn]
+    numbered = all(len(key) == 1 and re.search(r"\d", key[0]) for key in family.cases)
+    images, drawn = _of_one_scan(images, drawn, numbered)
+    if not images:
+        return
+    left = [one for one in every if one not in (*images, *drawn)] if images[0] in every else []
     channels = _channels(images, drawn)
     (key, labels), *others = _labels(drawn, family.rare, set().union(*map(words_of, channels)))
     taken = re.escape(labels).replace(re.escape("{label}"), "[^/]+")
     if any(re.fullmatch(taken, one) for one in unknown):
         return
-    left = [*(one for one in images if one not in channels), *(one for _, one in others)]
-    for name in _names(family):
+    left += [*(one for one in images if one not in channels), *(one for _, one in others)]
+    for name in _names(family) if images[0] in every else ["{case}"]:
         *scans, drawn_on_them = (Pattern(one.replace("{case}", name)) for one in (*channels, labels))
         yield FilePatterns(tuple(scans), **{key: drawn_on_them}), ", ".join(left).replace("{case}", name)
 
@@ -136,11 +150,18 @@ def _rules(root: Path, family: Family) -> Iterator[tuple[FilePatterns, str]]:
 def _roles(root: Path, family: Family) -> dict[str, str]:
     """What the files of each template hold: ``labels``, ``image``, or an empty text if that is not known.
 
-    Words decide that not all templates have. The others are read, a few of one case in each folder.
+    Words decide that not all templates have, unless they leave no image; and if they name none, names that those of
+    labels begin with. The others are read, a few of one case in each folder.
     """
     words = {one: words_of(one) for one in family.paths}
     common = set.intersection(*words.values())
     roles = {one: role(words[one] - common) for one in family.paths}
+    if set(roles.values()) == {"labels"}:  # also the folder of the images has the name of what was drawn
+        roles = dict.fromkeys(roles, "")
+    if "image" not in roles.values():
+        labels = [os.path.basename(one) for one, what in roles.items() if what]
+        starts = {one: os.path.basename(one).removesuffix(ending(Path(one))) for one, what in roles.items() if not what}
+        roles |= {one: "image" for one, start in starts.items() if any(name.startswith(start) for name in labels)}
     unknown = defaultdict[str, list[str]](list)
     for one in family.paths:
         if not roles[one]:
@@ -151,8 +172,8 @@ def _roles(root: Path, family: Family) -> dict[str, str]:
     for alike in unknown.values():
         known = [one for one in alike if case in family.paths[one]][:_LOOKED_AT]
         read = {one: _role_of(root / family.paths[one][case]) for one in known}
-        same = len(alike) > _LOOKED_AT and len(set(read.values())) == 1
-        roles |= dict.fromkeys(alike, read[known[0]]) if same else read
+        kinds = {one for one in read.values() if one}
+        roles |= dict.fromkeys(alike, kinds.pop()) | read if len(kinds) == 1 else read
     return roles
 
 
@@ -169,6 +190,40 @@ def _role_of(path: Path) -> str:
     values = np.unique(array.ravel()[:: max(1, array.size // _SAMPLED)])
     few = len(values) <= _VALUES and values[0] >= 0
     return "labels" if few and bool((values == np.round(values)).all()) else "image"
+
+
+def _of_one_scan(images: list[str], drawn: list[str], numbered: bool) -> tuple[list[str], list[str]]:
+    """Images that may be channels of a scan, and its labels: that with most labels if words tell several scans apart.
+
+    ``{case}_ED`` and ``{case}_ES`` with ``{case}_ED_gt`` and ``{case}_ES_gt`` become ``{patient}_{case}`` and
+    ``{patient}_{case}_gt``, as their names differ in nothing else. numbered: what stands for the case has numbers; else
+    it is rather a group, such as ``benign``, and there is nothing.
+    """
+    words = {one: {*re.split(r"[/_. \-*]+|\{\w+\}", one)} for one in (*images, *drawn)}
+    apart = _differing([words[one] for one in images]) & _differing([words[one] for one in drawn])
+    scans = defaultdict[frozenset[str], tuple[list[str], list[str]]](lambda: ([], []))
+    for at, templates in enumerate((images, drawn)):
+        for one in templates:
+            scans[frozenset(words[one] & apart)][at].append(one)
+    complete = [scan for scan in scans.values() if all(scan)]
+    if not complete:
+        return images, drawn
+    if len(complete) > 1 and "{patient}" not in images[0]:
+        text = "|".join(sorted(map(re.escape, apart), key=len, reverse=True))
+        run = re.compile(rf"(?<=[/_. \-])(?:{text})(?:[_. \-](?:{text}))*(?![^/_. \-])")
+        paths = [one for scan in complete for ones in scan for one in ones]
+        filled = {one: run.sub("{case}", one.replace("{case}", "{patient}")) for one in paths}
+        alike = {tuple(tuple(filled[one] for one in ones) for ones in scan) for scan in complete}
+        # What is before the patient is a group of patients: ct_train and mr_train.
+        if len(alike) == 1 and all(one.find("{patient}") < one.find("{case}") for one in filled.values()):
+            images, drawn = complete[0] if numbered and len(complete) <= SCANS else ([], [])
+            return [filled[one] for one in images], [filled[one] for one in drawn]
+    return max(complete, key=lambda scan: len(scan[1]))
+
+
+def _differing(sets: Sequence[set[str]]) -> set[str]:
+    """What is in some sets, but not in all."""
+    return {word for some in sets for word in some if not all(word in other for other in sets)}
 
 
 def _channels(images: Sequence[str], drawn: Sequence[str]) -> list[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from intrabench.datasets.folder.by_pattern import by_pattern
 from intrabench.datasets.folder.layout import not_used
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
+from intrabench.datasets.folder.templates import sample
 from intrabench.errors import several
 
 
@@ -64,6 +66,16 @@ class Published:
             notes=(*found.notes, *(not_used(f"{many}, such as {one.relative_to(path)}") for one in beside[:1])),
         )
 
+    def below(self, folder: str) -> Published:
+        """The same in folders of a name, such as ``*/``."""
+        image, left = (tuple(folder + text for text in texts) for texts in (self.image, self.left))
+        label, structures = (folder + text if text else "" for text in (self.label, self.structures))
+        return replace(self, image=image, label=label, structures=structures, left=left)
+
+    def is_image(self, path: str) -> bool:
+        """Whether a path in a folder is as that of the first image of a case."""
+        return Pattern(self.image[0]).fits(path)
+
     def lacking(self, path: Path) -> list[str]:
         """The patterns that no file in a folder fits, if its first one is there; empty if it is not."""
         image, *others = self.files.image
@@ -86,6 +98,19 @@ class Published:
 def _date(time: str) -> str:
     """``2003-03-23`` of ``03-23-2003-NA-PET-CT``."""
     return re.sub(r"^(\d\d)-(\d\d)-(\d{4})\b.*", r"\3-\1-\2", time)
+
+
+def published(path: Path) -> dict[str, Published]:
+    """The public data sets of which a folder has an image, also in folders in it, as ``data`` of KiTS or ``HGG``.
+
+    Only names in a part of the folder are looked at: to look for each data set in all of a large one takes long.
+    """
+    paths = sample(path)
+    found: dict[str, Published] = {}
+    for (name, one), folder in product(PUBLISHED.items(), ("", "*/", "*/*/")):
+        if name not in found and any(map(one.below(folder).is_image, paths)):
+            found[name] = one.below(folder)
+    return found
 
 
 _KITS = {1: "kidney", 2: "tumor", 3: "cyst"}

@@ -22,7 +22,7 @@ from intrabench.datasets.folder.pairs import (
     two_folders,
 )
 from intrabench.datasets.folder.pattern import FilePatterns
-from intrabench.datasets.folder.published import PUBLISHED
+from intrabench.datasets.folder.published import PUBLISHED, published
 from intrabench.datasets.folder.rules import FILE
 from intrabench.datasets.folder.templates import sample
 from intrabench.datasets.folder.unknown import unrecognised
@@ -31,7 +31,6 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.specs.specs import nearest
 
 _LAYOUTS: Mapping[str, Callable[[Path, Path | None, int], Layout | None]] = {
-    **{name: one.layout for name, one in PUBLISHED.items()},
     "nnunet": nnunet,
     "videos": videos,
     "annotated_photos": annotated_photos,
@@ -44,7 +43,7 @@ _LAYOUTS: Mapping[str, Callable[[Path, Path | None, int], Layout | None]] = {
     "dicom_masks": dicom_masks,
     "dicom": dicom,
 }
-"""By what they are called as `layout`, specific ones before general ones."""
+"""By what they are called as `layout`, specific ones before general ones, and after those of public data sets."""
 
 
 def recognise(
@@ -108,12 +107,14 @@ def _found(path: Path, label: Path | None, channel: int, name: str) -> dict[str,
     Raises:
         IntraBenchError: there is no layout of this name, or the files of one contradict each other.
     """
-    if name and name not in _LAYOUTS:
+    names = [*PUBLISHED, *_LAYOUTS]
+    if name and name not in names:
         raise IntraBenchError(
-            f'{path / FILE}: there is no layout "{name}"{nearest(name, _LAYOUTS)}; choose from {", ".join(_LAYOUTS)}'
+            f'{path / FILE}: there is no layout "{name}"{nearest(name, names)}; choose from {", ".join(names)}'
         )
+    public = {key: one.layout for key, one in published(path).items()}
     found: dict[str, Layout] = {}
-    for key, understand in _LAYOUTS.items():
+    for key, understand in {**public, **_LAYOUTS}.items():
         try:
             one = understand(path, label, channel)
         except IntraBenchError as error:

@@ -32,9 +32,13 @@ _GROUP = re.compile(
     re.IGNORECASE,
 )
 """How folders begin that hold several patients."""
+_SUBJECT = re.compile(r"(?:sub|subj|subject|patient|pat)[-_ ]?\w*\d", re.IGNORECASE)
+"""How the names of patients begin."""
+SCANS = 10
+"""A patient has hardly more scans."""
 _LABELS = re.compile(
-    r"segs?|(?:segment|mask|label|annot|contour|lesion|struct|manual|delineat|ground)\w*|tumou?rs?\w*|gts?|gtv\w*|ctv\w*"
-    r"|rois?|truth|rater|reader|observer",
+    r"segm?s?|oars?|(?:segment|mask|label|annot|contour|lesion|structure|manual|delineat|ground)\w*|tumou?rs?\w*|gts?"
+    r"|gtv\w*|ctv\w*|rois?|truth|rater|reader|observer",
     re.IGNORECASE,
 )
 _IMAGES = re.compile(
@@ -75,13 +79,18 @@ def listed(folder: Path) -> tuple[list[str], list[str]]:
     """The names of folders and files in one, sorted, without hidden ones, links upwards and what no pattern can say."""
     try:
         with os.scandir(folder) as entries:
-            plain = [one for one in entries if one.name.isprintable() and not re.search(r"^\.|[{}*]", one.name)]
+            plain = [one for one in entries if one.name[0] != "." and is_sayable(one.name)]
             here = Path(os.path.realpath(folder))
             plain = [one for one in plain if not (one.is_symlink() and here.is_relative_to(os.path.realpath(one)))]
             folders = {one.name for one in plain if is_folder(one)}
             return sorted(folders), sorted(one.name for one in plain if one.name not in folders)
     except OSError:
         return [], []
+
+
+def is_sayable(name: str) -> bool:
+    """Whether a pattern can have the characters of a name."""
+    return name.isprintable() and not set("{}*") & set(name)
 
 
 def _some(names: Sequence[str], most: int) -> list[str]:
@@ -155,11 +164,19 @@ class Family:
 
     @cached_property
     def is_sound(self) -> bool:
-        """Whether cases are told apart by no word for what a file holds, and templates by no time."""
+        """Whether cases are told apart by no word for what a file holds, and templates by no time; and patients."""
         words = (set[str]().union(*map(words_of, key)) for key in self.cases)
         roles = {role(word for word in of_case if not _TIME.fullmatch(word)) for of_case in words}
         times = {frozenset(run for run in _runs(template) if are_times([run])) for template in self.paths}
-        return len(roles) == len(times) == 1
+        return len(roles) == len(times) == 1 and not self.is_grouped
+
+    @cached_property
+    def is_grouped(self) -> bool:
+        """Whether folders taken for patients are rather groups, such as sites: they hold many cases, or patients."""
+        patients = {key[:-1] for key in self.cases}
+        return patients != {()} and (
+            len(self.cases) > SCANS * len(patients) or all(_SUBJECT.match(key[-1]) for key in self.cases)
+        )
 
 
 def families(paths: Sequence[str], stars: bool) -> list[Family]:

@@ -9,12 +9,14 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from intrabench.datasets.folder.layout import of_unknown_kind
 from intrabench.datasets.folder.pairing import VOLUMES, ending
 from intrabench.datasets.folder.proposal import Proposal, propose
 from intrabench.datasets.folder.published import PUBLISHED
 from intrabench.datasets.folder.rules import FILE
-from intrabench.datasets.folder.templates import listed, sample
+from intrabench.datasets.folder.templates import is_sayable, listed, sample
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.names import one_line
 from intrabench.files.pictures import SUFFIXES as PICTURES
 
 GUIDE = "docs/your_own_data.md"
@@ -48,6 +50,7 @@ def unrecognised(path: Path, kind: str = "") -> Unrecognised:
         lines.append(f"write them with {shlex.join(['intrabench', 'data', 'check', str(path), '--write'])}")
     elif not kind and any(ending(Path(one)) not in PICTURES for one in sample(path)):
         lines.append(f'or in {FILE}: image = "{{case}}/ct.nii.gz", label = "{{case}}/seg.nii.gz"')
+    lines += of_unknown_kind([path], ())
     error = Unrecognised(*lines, f"all layouts and patterns: {GUIDE}")
     error.proposal = proposal
     return error
@@ -63,7 +66,9 @@ def _seen(root: Path) -> list[str]:
         alike[repr(content)].append(name)
     groups = sorted([*alike.values(), *([readable] if readable else [])], key=len, reverse=True)
     if not groups:
-        other = f"{several(len(files), 'file')} of other formats, such as {files[0]}" if files else "an empty folder"
+        odd = sorted(one_line(one.name) for one in root.iterdir() if one.name[0] != "." and not is_sayable(one.name))
+        other = f"{odd[0]}; no pattern can have its characters, so rename it" if odd else "an empty folder"
+        other = f"{several(len(files), 'file')} of other formats, such as {files[0]}" if files else other
         return [f"seen: {other}"]
     first = groups[:_SHOWN]
     others = len(folders) + len(readable) - sum(map(len, first))

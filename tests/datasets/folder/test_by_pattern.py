@@ -157,6 +157,11 @@ def test_images_beside_labels_whose_names_both_fit(tmp_path: Path) -> None:
     root = lab(tmp_path / "lab", FLAT, P1=image(), P1_seg=labels(), P1_seg_2=image(1), P1_seg_2_seg=labels())
     assert opened(root).cases() == ("P1", "P1_seg_2")
     assert opened(root).layout.complete() == ("P1", "P1_seg_2")
+    rule = 'image = "{case}/*.nii.gz"\nstructures = "{case}/{label}_seg.nii.gz"\n'
+    files = {f"{case}/{name}_seg": LIVER for case in "ab" for name in ("liver", "lung")}
+    root = lab(tmp_path / "any name", rule, **{"a/Unnamed 1": image()}, **files)
+    assert same(found(root, "a"), {"liver.1": DRAWN == 1, "lung.1": DRAWN == 1})
+    assert opened(root).layout.complete() == ("a",), "labels are no image of b"
 
 
 def test_a_file_belongs_to_the_case_with_the_longest_name(tmp_path: Path) -> None:
@@ -231,6 +236,17 @@ def test_a_rule_says_which_scans_are_follow_ups(
     assert (prior.index.case, case.index.case) in {(prior, case) for case, prior in pairs.items()}
 
 
+def test_several_scans_of_a_patient_at_a_time(tmp_path: Path) -> None:
+    """The prior is the same scan, drawn by the same person."""
+    rule = 'image = "{patient}/{time}/{case}_ct.nii.gz"\nlabel = "{patient}/{time}/{case}_by_{rater}.nii.gz"\n'
+    phases = ("arterial", "venous")
+    scans = {f"P1/{day}/{phase}_ct": image() for day in ("day1", "day2") for phase in phases}
+    drawn = {f"P1/{day}/{phase}_by_anna": LIVER for day in ("day1", "day2") for phase in phases}
+    root = lab(tmp_path / "lab", rule, **scans, **drawn, **{"P1/day1/venous_by_ben": LIVER})
+    pairs = {one.case: one.prior for one in intrabench.follow_ups(root)}
+    assert pairs == {f"P1 {phase} day2 anna": f"P1 {phase} day1 anna" for phase in phases}
+
+
 def test_raters_of_a_case_and_times_of_a_case_are_of_one_patient(tmp_path: Path) -> None:
     raters = lab(
         tmp_path / "a",
@@ -296,6 +312,7 @@ UNFIT = (
     'image = "{case}.nii"\nlabel = "{case}_{label}.nii"',
     'image = "{case}.nii"\nlabels = "{case}_seg.nii"',
     'image = "{case}.nii"\nlabel = "seg.nii"',
+    'image = ["{case}/a.nii", "{case}/b.nii"]\nlabel = "{case}/b.nii"',
     'image = "{case}.nii"\nlabel = "{patient}/{case}.nii"',
     'image = "{case}_{rater}.nii"\nlabel = "{case}.nii"',
     'image = ["{case}.nii", "{case}/{time}.nii"]\nlabel = "{case}.nii"',

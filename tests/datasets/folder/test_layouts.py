@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import nibabel as nib
@@ -270,7 +271,9 @@ def test_cvpr_npz(tmp_path: Path) -> None:
     scan = image().T.astype(np.int32).clip(0, 255).astype(np.uint8)
     given = [{**dict.fromkeys(FIELDS, 1), "z_max": value, "z_mid_y_max": np.int64(4)} for value in (1, 2, 3)]
     np.savez_compressed(root / "CT_a.npz", imgs=scan, gts=DRAWN.T, spacing=(1.0, 1.5, 2.5), boxes=given)
-    for spec in (root, root / "CT_a.npz"):
+    for name in ("imgs", "gts"):
+        shutil.copytree(root, tmp_path / "both" / name)
+    for spec in (root, root / "CT_a.npz", tmp_path / "both"):
         dataset = registry.make("datasets", str(spec))
         store.prepare(dataset, "CT_a")
         scene = store.open_case(dataset, "CT_a")

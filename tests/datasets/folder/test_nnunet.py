@@ -83,7 +83,8 @@ def test_an_id_is_a_folder_in_raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert registry.make("datasets", "Dataset027").name == "Dataset027_ACDC"
     assert registry.make("datasets", "Dataset005_Liver").name == "Dataset005_Liver"
     assert [one.kind for one in reach.reaches("datasets", "Dataset027")] == ["read"]
-    for wrong in ("Dataset005", "Dataset028", "Dataset027_Heart", str(raw)):
+    nnunet(tmp_path / "msd" / "Task02_Heart")
+    for wrong in ("Dataset005", "Dataset028", "Dataset027_Heart", str(raw), str(tmp_path)):
         with pytest.raises(IntraBenchError) as caught:
             registry.make("datasets", wrong)
         assert caught == wording

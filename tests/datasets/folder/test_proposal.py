@@ -125,6 +125,50 @@ REGULAR = {
         ["*/{case}/mr.nii.gz", "*/{case}/mask.nii.gz"],
         12,
     ),
+    "patients in folders of sites": (
+        files("R{n}/sub-r{n}s{m}/ses-1/sub-r{n}s{m}_T1w.nii.gz", "R{n}/sub-r{n}s{m}/ses-1/lesion.nii.gz", n=TWO, m=TWO),
+        ["*/{patient}/{time}/{patient}_T1w.nii.gz", "*/{patient}/{time}/lesion.nii.gz"],
+        4,
+    ),
+    "more cases than scans of a patient": (
+        [f"{('oslo', 'rome')[n % 2]}/c{n}/{file}.nii.gz" for n in range(24) for file in ("mr", "wmh_seg")],
+        ["*/{case}/mr.nii.gz", "*/{case}/wmh_seg.nii.gz"],
+        24,
+    ),
+    "scans that the names of labels tell apart": (
+        files("p{n}/p{n}_{v}_{t}{s}.nii.gz", n="12345", v=("2CH", "4CH"), t=("ED", "ES"), s=("", "_gt")),
+        ["{patient}/{patient}_{case}.nii.gz", "{patient}/{patient}_{case}_gt.nii.gz"],
+        20,
+    ),
+    "structures on one scan of several": (
+        files("p{n}/mr/p{n}_{t}_{c}.nii", "p{n}/m/p{n}_{t}_{s}_mask.nii", n=TWO, t=TWO, c=("pd", "t2"), s=("a", "b")),
+        [
+            ["{patient}/mr/{patient}_{case}_pd.nii", "{patient}/mr/{patient}_{case}_t2.nii"],
+            "{patient}/m/{patient}_{case}_{label}_mask.nii",
+        ],
+        4,
+    ),
+    "labels of most files only": (
+        files("train/img/img{n}.nii.gz", "train/label/label{n}.nii.gz", n=THREE)
+        + files("test/img/img{n}.nii.gz", n=("61", "62")),
+        ["train/img/img{case}.nii.gz", "train/label/label{case}.nii.gz"],
+        3,
+    ),
+    "labels of one scan of several": (
+        files("c{n}/{s}.nii", n=THREE, s=("adc", "t2", "adc_tumor_r1", "t2_mask_r1", "t2_tumor_r1")),
+        ["{case}/t2.nii", "{case}/t2_{label}.nii"],
+        3,
+    ),
+    "the same names in two groups": (
+        files("{g}/images/{n}.nii.gz", "{g}/labels/{n}.nii.gz", g=("train", "val"), n="12"),
+        ["train/images/{case}.nii.gz", "train/labels/{case}.nii.gz"],
+        2,
+    ),
+    "groups beside each other": (
+        files("set/{g}/{g} ({n}){s}.png", g=("benign", "bad", "normal"), n="12", s=("", "_mask")),
+        ["*/*/{case}.png", "*/*/{case}_mask.png"],
+        6,
+    ),
     "pictures": (
         files("{n}/photo_image.png", "{n}/photo_mask.png", n=THREE),
         ["{case}/photo_image.png", "{case}/photo_mask.png"],
@@ -176,15 +220,36 @@ def test_values_decide_where_names_do_not(tmp_path: Path) -> None:
     for case in TWO:
         save(tmp_path / "nameless" / case / "a.nii.gz", labels())
         save(tmp_path / "nameless" / case / "b.nii.gz", image() / 3)
+        for name in ("A", "B", "C", "D"):
+            save(tmp_path / "many" / case / f"{name}.nii.gz", image())
+            save(tmp_path / "many" / case / f"{name}_gt.nii.gz", labels())
+        save(tmp_path / "many" / case / "B_cine.nii.gz", np.stack([image()] * 3, axis=-1))
+        for what, array in (("ct_seg", image()), ("lung_mask", labels()), ("lung_and_lesion_mask", labels())):
+            save(tmp_path / "segmented" / what / f"{case}.nii.gz", array)
     assert proposed(tmp_path / "nameless") == (lines("{case}/b.nii.gz", "{case}/a.nii.gz"), 2, 2)
+    assert proposed(tmp_path / "many") == (lines("{patient}/{case}.nii.gz", "{patient}/{case}_gt.nii.gz"), 8, 10)
+    assert proposed(tmp_path / "segmented") == (
+        lines("ct_seg/{case}.nii.gz", "lung_and_lesion_mask/{case}.nii.gz"),
+        2,
+        2,
+    )
 
 
 def test_what_a_rule_leaves_out_is_said(tmp_path: Path) -> None:
-    root = empty(tmp_path, files("c{n}/ct.nii.gz", "c{n}/seg.nii.gz", "c{n}/masks/{s}.nii.gz", n=TWO, s="ab"))
+    root = empty(tmp_path / "one", files("c{n}/ct.nii.gz", "c{n}/seg.nii.gz", "c{n}/masks/{s}.nii.gz", n=TWO, s="ab"))
     found = propose(root)
     assert found is not None
     assert found.rule.lines() == lines("{case}/ct.nii.gz", "{case}/masks/{label}.nii.gz")
     assert found.unused == "{case}/seg.nii.gz"
+    aligned = propose(
+        empty(tmp_path / "two", files("c{n}/{a}{s}.nii.gz", n=TWO, a=("aligned_", ""), s=("img", "seg4", "seg9")))
+    )
+    assert aligned is not None
+    assert aligned.rule.lines() == lines("{case}/aligned_img.nii.gz", "{case}/aligned_{label}.nii.gz")
+    assert aligned.unused == "{case}/img.nii.gz, {case}/seg4.nii.gz, {case}/seg9.nii.gz"
+    most = propose(empty(tmp_path / "most", REGULAR["labels of most files only"][0]))
+    assert most is not None
+    assert most.unused == "files such as test/img/img61.nii.gz"
     (root / "c03").mkdir()
     (root / "c03" / "ct.nii.gz").touch()
     assert proposed(root) == (found.rule.lines(), 2, 3)
@@ -202,10 +267,12 @@ def test_the_refusal_says_what_was_seen(tmp_path: Path, wording: SnapshotAsserti
         "rule": files("case_{n}/ct.nii.gz", "case_{n}/organs/{s}_mask.nii.gz", n=THREE, s=("liver", "lung", "skin")),
         "public": files("case_000{n}/imaging.nii.gz", n=THREE),
         "images only": files("images/{n}.nii.gz", n=THREE),
-        "one level up": ["Task01/imagesTr/a.nii.gz", "Task01/labelsTr/a.nii.gz", "Task01/dataset.json"],
+        "one level up": ["set/images/a.nii.gz", "set/labels/a.nii.gz"],
         "no suffixes": ["a.nii.gz", "b.nii.gz", "x/c.nii.gz", "y/z.txt", "w/d.png"],
         "photographs": ["a.jpg", "b.jpg"],
         "texts": ["a.txt"],
+        "odd names": ["a*\n/ct.nii.gz", "{b}/ct.nii.gz"],
+        "unknown": ["images/1.tif", "images/2.tif", "manual/1.gif", "manual/2.gif", "manual/3.mhd", "manual/3.raw"],
         "unfit labels": files("images/{n}_ct.nii.gz", "labels/{n}_liver.nii.gz", n=THREE),
     }
     said = {}
@@ -280,12 +347,12 @@ def test_nothing_is_written_where_nothing_is_proposed(
         empty(tmp_path / "ruled", files("c{n}/ct.nii.gz", "c{n}/tumour.nii.gz", n=TWO)),
     ]
     (folders[-1] / "dataset.toml").write_text('image = "{case}/ct.nii.gz"\nlabel = "{case}/tumour.nii.gz"\n')
-    before = {path: path.stat() for path in tmp_path.rglob("*")}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     for folder in (*folders, "phantom"):
         said = say("data", "check", str(folder), "--write")
         assert (said.code, said.out) == (2, "")
         assert said.err == wording
-    assert {path: path.stat() for path in tmp_path.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 
 def test_a_file_that_cannot_be_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

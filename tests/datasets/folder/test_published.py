@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.base import time_of
 from intrabench.datasets.folder.folder import Folder
-from intrabench.datasets.folder.published import PUBLISHED
+from intrabench.datasets.folder.published import PUBLISHED, Published
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from tests.datasets.folder.made import NO_FILES, found, image, labels, save
@@ -172,6 +172,36 @@ def test_trees_as_published(tree: Tree, tmp_path: Path, wording: SnapshotAsserti
     assert dataset.remarks() == wording
     (tmp_path / "set" / "dataset.toml").write_text(f'layout = "{tree.layout}"\n[labels]\n"*" = "mine"\n')
     assert registry.make("datasets", str(tmp_path / "set")).load(cases[0], NO_FILES)[1][0].label == "mine"
+
+
+@pytest.mark.parametrize(
+    ("layout", "places"),
+    [
+        ("kits", ["data"] * 2),
+        ("brats2020", ["HGG", "LGG"]),
+        ("lits", ["Batch 1", "Batch 2"]),
+        ("flare22", ["a/b"] * 2),
+    ],
+)
+def test_public_data_sets_in_folders_of_their_archives(layout: str, places: list[str], tmp_path: Path) -> None:
+    """The cases of all of these folders, each a patient; their names are those of the cases alone."""
+    tree = FIRST[layout]
+    for name, place in zip(tree.names, places, strict=True):
+        replace(tree, names=(name, name)).made(tmp_path / place)
+    dataset = registry.make("datasets", str(tmp_path))
+    assert [(case, dataset.patient(case)) for case in dataset.cases()] == [(name, name) for name in tree.names]
+    assert ", ".join(found(tmp_path, tree.names[1])) == tree.targets
+    assert dataset.card.modality == tree.modality
+
+
+def test_of_a_large_folder_only_what_its_names_say_is_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FIRST["kits"].made(tmp_path)
+    looked_for = []
+    monkeypatch.setattr(Published, "layout", lambda self, *_: looked_for.append(self.kind))
+    assert Folder(tmp_path).layout.kind == "a folder for each case"
+    assert looked_for == ["KiTS", "KiTS21"]
 
 
 def test_every_public_data_set_is_tested() -> None:
