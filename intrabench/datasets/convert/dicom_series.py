@@ -126,7 +126,7 @@ class Series:
     """A series as a volume whose file grid is ``(column, row, slice)``, with slices ordered along the normal.
 
     instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file. levels: the place of each slice
-    on the third axis of the grid, as in `Stack`.
+    on the third axis of the grid, as in `Stack`. others: the images of phases that are not used.
     """
 
     volume: Volume
@@ -134,6 +134,7 @@ class Series:
     frame_of_reference: str
     instances: Mapping[str, int]
     levels: Vectors
+    others: frozenset[Named] = frozenset()
 
     @property
     def uneven(self) -> bool:
@@ -284,7 +285,8 @@ def read_series(
     files, copies = _once([(path, read_dataset(path, *_READ, *more)) for path in paths], name)
     opened = lru_cache(maxsize=1)(open_frames)
     slices = [slice_ for path, header in files for slice_ in _slices(path, header, opened)]
-    used, told = one_phase([slice_.image for slice_ in slices], drawn_on, phase, name)
+    images = [slice_.image for slice_ in slices]
+    used, told = one_phase(images, drawn_on, phase, name)
     slices = [slices[index] for index in used]
     stacked = stack([slice_.plane for slice_ in slices], name, gaps, drawn)
     ordered = [slices[index] for index in stacked.order]
@@ -304,7 +306,13 @@ def read_series(
         str(first.get("FrameOfReferenceUID", "")),
         {one.image.uid: place for place, one in enumerate(ordered) if not one.image.part},
         stacked.levels,
+        _names(images) - _names([one.image for one in slices]),
     )
+
+
+def _names(images: Iterable[Image]) -> frozenset[Named]:
+    """All that labels may call images."""
+    return frozenset((one.uid, frame) for one in images for frame in (0, one.frame))
 
 
 def _once(files: Sequence[tuple[Path, Any]], name: str) -> tuple[list[tuple[Path, Any]], list[str]]:

@@ -198,7 +198,7 @@ def _refuse(along: Vectors, off: float, name: str) -> NoReturn:
     step = float(np.percentile(steps, 50, method="lower"))  # robust: missing slices only make steps larger
     multiples = np.rint(steps / step)
     gaps = np.flatnonzero(multiples > 1)
-    if len(gaps) and (np.abs(steps - multiples * step) <= SAME * step).all():
+    if len(gaps) and multiples.all() and (np.abs(steps - multiples * step) <= SAME * step).all():
         first = gaps[0]
         raise IntraBenchError(
             f"{name} lacks {int(multiples.sum()) - len(steps)} of its slices, the first one between "

@@ -150,6 +150,7 @@ REFUSED = {
     "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first one between 2.00 and 6.00 mm.*download the"),
     "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* is 2.00 mm"),
     "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, so slices are up to 0.2 steps off"),
+    "two at one place": (moved(3, 0, 0, 4.1), r"steps between slices from 0.100 to 3.900 mm, so slices are up to 0.8"),
     "more and more": (spread, r"steps between slices from 1.800 to 2.400 mm, so slices are up to 0.14 steps off"),
     "sideways": (moved(3, 0.3, 0, 6), r"shifted sideways by up to 0.30 pixels"),
     "orientations": (changed(3, ImageOrientationPatient=CORONAL), r"mixes orientations \(.*without localizers"),

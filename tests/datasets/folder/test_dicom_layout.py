@@ -107,6 +107,37 @@ def test_a_series_of_several_phases(tmp_path: Path, wording: SnapshotAssertion) 
         assert caught == wording
 
 
+def test_what_was_drawn_on_another_phase_is_left_out(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """The phase with most of what was drawn is used, unless dataset.toml chooses; each has its own segmentation."""
+    scan, root = (image().T + 1000).astype(np.uint16), tmp_path / "ct"
+    for number, voxels in enumerate((DRAWN == 1, INSIDE & (np.arange(SHAPE[2]) == 2)), start=1):
+        images = write_ct(
+            root / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", TriggerTime=400 * number
+        )
+        seg = write_seg(root / f"{number}.dcm", images, {"LV": voxels.T})
+        change(seg, ReferencedSeriesSequence=None)
+        for path in images:
+            change(path, SeriesInstanceUID="1.2.9")
+    for rule, number, voxels in (("", 1, 144), ("phase = 1", 1, 144), ("phase = { TriggerTime = 800 }", 2, 20)):
+        (root / "dataset.toml").write_text(rule)
+        volume, (target,) = registry.make("datasets", str(root)).load("patient 1.2.9", NO_FILES)
+        assert np.array_equal(volume.grid.from_canonical(volume.array), image() + number)
+        assert target.mask.voxels == voxels
+        assert [note.replace(str(tmp_path), "") for note in volume.notes] == wording
+
+
+def test_what_several_files_say_of_one_image(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """Structures of one name are instances of it; a patient of another name is told."""
+    root = tmp_path / "ct"
+    images = write_ct(root, (image().T + 1000).astype(np.uint16), PatientID="p1")
+    write_rtstruct(root / "first.dcm", images, {"GTV": SQUARES[:1], "one": SQUARES})
+    write_rtstruct(root / "second.dcm", images, {"GTV": SQUARES, "two": SQUARES}, PatientID="p2")
+    dataset = registry.make("datasets", str(root))
+    volume, targets = dataset.load(*dataset.cases(), NO_FILES)
+    assert {target.id: target.mask.voxels for target in targets} == {"GTV.1": 20, "GTV.2": 40, "one.1": 40, "two.1": 40}
+    assert [note.replace(str(tmp_path), "") for note in volume.notes] == wording
+
+
 def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:
     root = dicom_folder(tmp_path / "study")
     for path in (root / "p2").iterdir():
