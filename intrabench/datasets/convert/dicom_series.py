@@ -32,7 +32,8 @@ from intrabench.workspace import data_root
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
 _ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID", "StudyDate", "StudyTime", "ImageType")
 _FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.LISTS)
-_DATE, _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)$"), re.compile(r"(\d\d)(\d\d)?(\d\d)?")
+_DATE = re.compile(r"(\d{4})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$")
+_TIME = re.compile(r"(\d\d)(\d\d)?(\d\d)?")
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _SHARED, _FRAMES = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (

@@ -25,6 +25,7 @@ from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
 from intrabench.files.label_names import label_names
 from intrabench.files.pictures import pages, read_stack
+from intrabench.mask import Array
 from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
 
 _REMEDY = (
@@ -163,6 +164,12 @@ def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -
     image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own.
     """
     grid, notes, segments = volume.grid, list[str](), list[Segment]()
+
+    def to_labels(values: Array, name: str) -> Array:
+        if image is None and np.array_equal(values, volume.array):  # converters write it beside the series
+            raise IntraBenchError(f"{name} holds the images of the DICOM series and no labels; move it elsewhere")
+        return rules.values.labels(values, name)
+
     if has_segments(path):
         for segment in drawn_in(path, rules.values):
             own = Grid(segment.array.shape, segment.affine)
@@ -177,7 +184,7 @@ def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -
         labels = rules.values.labels(array, str(path))
         segments = [_placed(path, segment, grid) for segment in cut_out(labels, affine)]
     else:
-        labels, told = read_labels_on(path, grid, image, _REMEDY, rules.values.labels, reorder=image is None)
+        labels, told = read_labels_on(path, grid, image, _REMEDY, to_labels, reorder=image is None)
         notes += told
         segments = segments_of(labels)
     names = label_names(path)

@@ -130,8 +130,9 @@ def test_what_several_files_say_of_one_image(tmp_path: Path, wording: SnapshotAs
     """Structures of one name are instances of it; a patient of another name is told."""
     root = tmp_path / "ct"
     images = write_ct(root, (image().T + 1000).astype(np.uint16), PatientID="p1")
-    write_rtstruct(root / "first.dcm", images, {"GTV": SQUARES[:1], "one": SQUARES})
-    write_rtstruct(root / "second.dcm", images, {"GTV": SQUARES, "two": SQUARES}, PatientID="p2")
+    write_rtstruct(root / "first.dcm", images, {"GTV": SQUARES[:1], "one": SQUARES}, SeriesInstanceUID="1.2.1")
+    tags = {"SeriesInstanceUID": "1.2.2", "PatientID": "p2"}
+    write_rtstruct(root / "second.dcm", images, {"GTV": SQUARES, "two": SQUARES}, **tags)
     dataset = registry.make("datasets", str(root))
     volume, targets = dataset.load(*dataset.cases(), NO_FILES)
     assert {target.id: target.mask.voxels for target in targets} == {"GTV.1": 20, "GTV.2": 40, "one.1": 40, "two.1": 40}
@@ -419,10 +420,13 @@ def test_dates_of_studies_are_times(tmp_path: Path) -> None:
             ("second", "20210304", "153000.25", "T2"),
             ("third", "20210304", "08", "T2"),
             ("unknown", "", "120000", "T2"),
+            ("removed", "", "120000", "T2"),
         ]
     ):
         tags = {"StudyInstanceUID": uid(study), "StudyDate": date, "StudyTime": clock, "SeriesDescription": what}
         drawn_series(root, f"1.2.3.1000000{number}", PatientID="P", **tags)
+    for path in (root / "1.2.3.10000005" / "ct").iterdir():
+        change(path, StudyDate="00000000")
     drawn_series(root, "1.2.3.20000000", PatientID="Q", StudyInstanceUID=uid("Q"), StudyDate="20210304")
     for dataset in (registry.make("datasets", str(root)) for _ in range(2)):  # then from the list of headers
         assert {case: dataset.time(case) for case in dataset.cases()} == {
@@ -431,6 +435,7 @@ def test_dates_of_studies_are_times(tmp_path: Path) -> None:
             "P 10000002": "2021-03-04 15:30:00",
             "P 10000003": "2021-03-04 08:00:00",
             "P 10000004": "",
+            "P 10000005": "",
             "Q 20000000": "2021-03-04",
         }
         assert dataset.series("P 10000001") == "CT T2"

@@ -82,6 +82,25 @@ def test_masks_that_are_of_no_series(tmp_path: Path, wording: SnapshotAssertion)
     assert dataset.card.caveats == wording
 
 
+def test_scans_beside_their_series_are_no_masks(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """As converters write them: with masks of their own, or alone, and as Slicer calls both."""
+    root = tmp_path / "study"
+    series(root / "P01" / "dicom")
+    save(root / "P01" / "2 CT.nii.gz", image(), AFFINE)
+    save(root / "P01" / "Segmentation.nii.gz", labels(), AFFINE)
+    dataset = registry.make("datasets", str(root))
+    assert (dataset.cases(), dataset.layout.kind) == (("P01",), "a folder for each case")
+    (root / "P01" / "Segmentation.nii.gz").rename(root / "P01" / "liver.nii.gz")
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
+    assert caught == wording
+    (root / "P01" / "liver.nii.gz").unlink()
+    (root / "P01" / "2 CT.nii.gz").rename(root / "P01" / "export.nii.gz")
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root)).load("P01", NO_FILES)
+    assert caught == wording
+
+
 def test_a_folder_of_other_scans_is_none(tmp_path: Path) -> None:
     """Although there is one series somewhere below."""
     root = pair(tmp_path / "lab")
