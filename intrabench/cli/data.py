@@ -110,6 +110,7 @@ def data_check(
     """Show what data sets or folders contain, with warnings; stores nothing. Exit code 1: unusable cases."""
     from dataclasses import asdict
     from itertools import tee
+    from json import dumps
 
     from intrabench.datasets.cases.data_check import closing, listing, look_at, opening, warnings_of
     from intrabench.datasets.cases.notes import once
@@ -134,7 +135,7 @@ def data_check(
             found = list(kept)
         if json:
             warnings = once(warnings_of(dataset, found), every=True)
-            show({"cases": [asdict(one) for one in found], "warnings": warnings}, json)
+            echo(*dumps({"cases": [asdict(one) for one in found], "warnings": warnings}, indent=1).split("\n"))
         else:
             echo_sentences(*closing(dataset, found, every), hanging="    ")
         unusable += sum(bool(one.problem) for one in found)

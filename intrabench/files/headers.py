@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import math
+import os
 import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,61 @@ ZSTANDARD = 1 << 15
 LONGEST_HEADER = 1 << 20
 _NAMED = re.compile(rb"(?im)^[ \t]*(?:elementdatafile|data ?file)[ \t]*[:=]+[ \t]*(.*?)\s*$")
 """Where headers of NRRD and MetaImage name the file with the voxels."""
+_DATA_FILE = re.compile(rb"(?i)(?:elementdatafile|data ?file)[ \t]*[:=]+[ \t]*(.*)")
+"""A line of such a header."""
+_NUMBERED = re.compile(rb"[^%]*%(?:0?\d)?d[^%]*?(?: -?\d{1,9}){2,4}")
+"""Several files, ``slice%03d.raw 1 20``."""
+_MOST_LINES = 1 << 16
 LARGEST_EXTENSIONS = 64 << 20
 """Bytes of what is between the header and the voxels of a NIfTI file."""
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """The files of an image: its own, and those with its voxels, also where they are missing.
+
+    The header of a NRRD or MetaImage file may name them. ``NAME.hdr`` of NIfTI or Analyze has them in ``NAME.img``, and
+    may have its axes in ``NAME.mat``. A header that cannot be read names none.
+    """
+    if path.suffix.lower() == ".hdr":
+        voxels, axes = (path.with_suffix(one.upper() if path.suffix.isupper() else one) for one in (".img", ".mat"))
+        return path, voxels, *([axes] if axes.is_file() else [])
+    if path.suffix.lower() not in (".nrrd", ".nhdr", ".mha", ".mhd"):
+        return (path,)
+    names = []
+    with suppress(OSError):
+        names = [one for one in _data_files(path) if len(one) < 1024 and max(map(len, one.split(b"/"))) < 256]
+    return path, *(path.parent / os.fsdecode(one) for one in names if b"\0" not in one)
+
+
+def _data_files(path: Path) -> list[bytes]:
+    """What the header of a NRRD or MetaImage file calls the files with its voxels; nothing if they are in itself."""
+    with path.open("rb") as file:
+        lines = islice(iter(lambda: file.readline(4096).strip(), b""), _MOST_LINES)
+        found = next((one for line in lines if (one := _DATA_FILE.fullmatch(line))), None)
+        if found is None or found[1].upper() in (b"", b"LOCAL"):
+            return []
+        pattern, *numbers = found[1].split()
+        if pattern == b"LIST":
+            return [one.strip() for one in file.read(LONGEST_HEADER).splitlines() if one.strip()]
+    # slice%03d.raw 1 20 1: the first and the last number, and the step
+    if len(numbers) > 1 and _NUMBERED.fullmatch(b" ".join([pattern, *numbers])):
+        first, last, step = map(int, [*numbers, b"1"][:3])
+        return [pattern % number for number in range(first, last + (1 if step > 0 else -1), step or 1)[:_MOST_LINES]]
+    return [found[1]]
+
+
+def _voxel_files(path: Path) -> list[Path]:
+    """The files with the voxels of an image.
+
+    Raises:
+        IntraBenchError: one of them is missing.
+    """
+    _, *others = files_of(path)
+    if lost := [one for one in others if not one.is_file()]:
+        raise IntraBenchError(
+            f"{path} cannot be read: its voxels are in {lost[0]}, which is no file; copy it, too, or export both again"
+        )
+    return others or [path]
 
 
 def believe(path: Path, announced: int, stored: int, packed: bool, ratio: int = DEFLATE) -> None:
@@ -75,6 +130,7 @@ def nifti(path: Path) -> Any:
     import nibabel  # takes a fifth of a second, and most processes open no file
 
     _check_extensions(path)
+    _voxel_files(path)
     image: Any = nibabel.load(path)
     files = getattr(image, "file_map", {})
     name = files["image"].filename if "image" in files else None
@@ -149,6 +205,7 @@ def sitk_reader(path: Path) -> Any:
     """
     import SimpleITK as sitk
 
+    stored = sum(one.stat().st_size for one in _voxel_files(path))
     reader = sitk.ImageFileReader()
     reader.SetFileName(str(path))
     reader.ReadImageInformation()
@@ -158,7 +215,7 @@ def sitk_reader(path: Path) -> Any:
         fields.get("compresseddata", "").lower() == "false" and fields.get("binarydata", "").lower() == "true"
     )
     announced = math.prod(map(int, reader.GetSize())) * reader.GetNumberOfComponents() * bytes_each
-    believe(path, announced, _stored(path, fields), not raw)
+    believe(path, announced, stored, not raw)
     if fields.get("compresseddata", "").lower() == "true":
         _check_whole(path, fields, announced)
     return reader
@@ -166,10 +223,10 @@ def sitk_reader(path: Path) -> Any:
 
 def _check_whole(path: Path, fields: Mapping[str, str], announced: int) -> None:
     """Refuse a MetaImage whose packed voxels are damaged, of which SimpleITK would give whatever is in memory."""
-    local = fields["elementdatafile"].upper() == "LOCAL"
-    content = path if local else path.parent / fields["elementdatafile"]
-    if not content.is_file():  # several files
+    content, *others = _voxel_files(path)
+    if others:
         return
+    local = content == path
     size = fields.get("compresseddatasize", "")  # SimpleITK needs it within one file only
     left = (int(size) if size.isdecimal() else 0) or (0 if local else content.stat().st_size)
     # 47 is 32 + 15: a stream of zlib or gzip. It is unpacked piece by piece and no further than was announced, so that
@@ -204,18 +261,6 @@ def fields_of(path: Path) -> dict[str, str]:
             if key.lower() == "elementdatafile":
                 break
     return fields
-
-
-def _stored(path: Path, fields: Mapping[str, str]) -> int:
-    """The bytes of the file that holds the voxels, which a header may name."""
-    named = next((fields[key] for key in ("data file", "datafile", "elementdatafile") if key in fields), "LOCAL")
-    content = path if named.upper() == "LOCAL" else path.parent / named
-    if content.is_file():
-        return content.stat().st_size
-    if content.exists():
-        raise IntraBenchError(f"{path} cannot be read: it names {named}, expected a file beside it; export it again")
-    folder = content.parent if content.parent.is_dir() else path.parent
-    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())  # a list or a pattern of files
 
 
 class Arrays(Mapping[str, NDArray[Any]]):

@@ -71,7 +71,7 @@ def test_a_run_mends_a_damaged_index(say: Say, data: Path, harm: str, wording: S
     assert "1 of 1 session" in said.err
     assert line_with(said.err, "session, 0") == wording
     if harm not in ("case is a list",):  # the index of another case, which is none of this one
-        assert said.err.count("is damaged; the case is converted again\n") == 1
+        assert said.err.count("; the case is converted") == 1
         assert f"case case-1: {path.parent}" in said.err
     assert store.index(phantom, "case-1") == whole
     assert path.read_text() == text
@@ -101,7 +101,7 @@ def test_export_names_a_damaged_case_once_and_goes_on(say: Say, data: Path, word
     path.write_bytes(b"")
     said = say("export", "masks", "nii")
     assert (said.code, said.out) == (1, wording)
-    assert said.err.count("is damaged; delete the folder") == said.err.count("\n") == 1
+    assert said.err.count("; delete the folder") == said.err.count("\n") == 1
     dry = say("run", "-m", "box_fill", "-p", "box_slice", "-d", two, "--dry-run")
     assert dry.code == 0
     with pytest.raises(IntraBenchError) as caught:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console as RichConsole
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench import progress
 from intrabench.engine.progress.display import Console, File, cut, drawn, fitting, showing_steps
@@ -207,17 +208,17 @@ def test_steps_without_a_run_are_a_line_on_a_terminal_that_goes(
     with showing_steps(quiet=True), progress.step("writing", "writing mask 3 of 40"):
         pass
     assert err.getvalue() == ""
-    with showing_steps(), progress.step("writing", "writing mask 3 of 40", "sub-" + "1" * 90):
+    with showing_steps(), progress.step("writing", (what := "writing mask 3 of 40"), "sub-" + "1" * 90):
         deadline = time.monotonic() + 30
         while "mask" not in err.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
-    assert f"writing mask 3 of 40: sub-{'1' * 51}..." in err.getvalue()
+    assert f"{what}: sub-{'1' * 51}..." in err.getvalue()
     assert err.getvalue().endswith("\x1b[1A\x1b[2K")  # the line is erased
 
 
 @pytest.mark.usefixtures("data")
 def test_commands_that_take_long_say_their_steps(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, say: Callable[..., Said]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion
 ) -> None:
     said: list[tuple[str, str]] = []
 
@@ -231,9 +232,8 @@ def test_commands_that_take_long_say_their_steps(
     run = ("run", "--model", "box_fill", "--prompter", "box_slice", "--dataset", phantom, "--workers", "0")
     assert say(*run, "--save-masks", "--out", str(tmp_path / "out")).code == 0
     assert say("export", "masks", str(tmp_path / "nii"), "--out", str(tmp_path / "out")).code == 0
-    assert ("writing mask 2 of 2", "case-1") in said
     assert say("data", "check", phantom).code == 0
-    assert ("reading case 1 of 1", "case-1") in said
+    assert [one for one in said if one[0].startswith(("writing mask", "reading case"))] == wording
 
 
 def test_a_finished_run_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

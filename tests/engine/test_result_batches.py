@@ -51,7 +51,7 @@ def test_a_prompter_without_prompts_is_told_once(
     say: Callable[..., Said], data: Path, wording: SnapshotAssertion
 ) -> None:
     said = run(say, "1.0", "silent")
-    assert said.err.count("3 sessions not applicable: the prompter gave no prompts") == 1
+    assert said.err.count("3 sessions not applicable: ") == 1
     assert said.code == 0
     shown = say("preview", "-p", "silent", "-d", SMALL, "--plugin", "mine.py")
     assert shown.err == wording

@@ -209,6 +209,35 @@ def test_voxels_may_be_in_several_files_of_a_folder_below(name: str) -> None:
     assert np.array_equal(array.ravel(order="F"), NUMBERS)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "others"),
+    [
+        ("a.nii.gz", b"", []),
+        ("a.mha", mha("10 10 10", FEW), []),
+        ("a.mhd", mha("10 10 10", b"", where="a b.zraw"), ["a b.zraw"]),
+        ("a.mhd", mha("10 10 10", b"", where="%02d.raw 8 12 2"), ["08.raw", "10.raw", "12.raw"]),
+        ("a.mhd", mha("10 10 10", b"", where="LIST\n1.raw\n2.raw"), ["1.raw", "2.raw"]),
+        ("a.nrrd", nrrd("10 10 10", b"\ndata file: x", more="content: data file: y\n"), []),
+        ("a.nhdr", nrrd("10 10 10", b"", more="datafile: ../a.raw.gz\n"), ["../a.raw.gz"]),
+        ("a.nhdr", nrrd("10 10 10", b"", more="data file: %d.raw 1 -1 -1 2\n"), ["1.raw", "0.raw", "-1.raw"]),
+        ("a.nhdr", nrrd("10 10 10", b"", more="data file: %999999999d.raw 1 2\n"), ["%999999999d.raw 1 2"]),
+        ("a.nhdr", nrrd("10 10 10", b"", more="data file: " + "a/" * 2000 + "\n"), []),
+        ("a.nhdr", nrrd("10 10 10", b"", more="data file: a\0b\n"), []),
+        ("a.hdr", b"", ["a.img"]),
+        ("A.HDR", b"", ["A.IMG"]),
+        ("spm.hdr", b"", ["spm.img", "spm.mat"]),
+    ],
+)
+def test_the_files_of_an_image(name: str, content: bytes, others: list[str]) -> None:
+    for path in (name, "spm.mat"):
+        Path(path).write_bytes(content)
+    assert headers.files_of(Path(name)) == (Path(name), *map(Path, others))
+
+
+def test_the_files_of_a_header_that_is_not_there() -> None:
+    assert headers.files_of(Path("a.mhd")) == (Path("a.mhd"),)
+
+
 def npy(shape: tuple[int, ...], numbers: bytes = FEW) -> bytes:
     head = io.BytesIO()
     np.lib.format.write_array_header_1_0(head, {"descr": "<i2", "fortran_order": False, "shape": shape})

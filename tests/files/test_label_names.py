@@ -14,6 +14,7 @@ from intrabench.files.label_names import label_names, table_beside
 
 ZEROS, IDENTITY = np.zeros((2, 2, 2), np.uint8), np.eye(4)
 SLICER = "# Color table file /tmp/x.ctbl\n# 4 values\n0 Background 0 0 0 0\n1 artery 216 101 79 255\n"
+ROW = "1 10 20 30 40 50\n"
 SNAP = (
     '# IDX R G B A VIS MSH LABEL\n0 0 0 0 0 0 0 "Clear Label"\n2 255 0 0 1 1 1 "left lung"\n 4 0 255 0 0.5 1 0 "rib"\n'
 )
@@ -55,8 +56,8 @@ def test_a_table_in_the_header(tmp_path: Path, kind: type[nib.Nifti1Image], endi
         ("x_ColorTable.txt", SLICER + "3 (none) 0 0 0 0\n", {1: "artery"}),
         ("x.csv", "LabelValue,Name,Color_R\n3,left kidney,1\n5,,2\n", {3: "left kidney"}),
         ("x-label.txt", SNAP, {2: "left lung", 4: "rib"}),
-        ("x.txt", "read me first\n", {}),
-        ("x.txt", "1 10 20 30 40 50\n", {}),
+        ("x.txt", "read me\n", {}),
+        ("x.txt", ROW, {}),
         ("y.txt", SNAP, {}),
     ],
 )

@@ -19,7 +19,7 @@ _SEVERAL = 3
 def once(notes: Iterable[tuple[str, str]], labels: Collection[str] = (), every: bool = False) -> list[str]:
     """Lines with each sentence once, after the names of the cases that it is about.
 
-    Of sentences that differ only in names, numbers and paths, the first one stands for all.
+    Of sentences that differ only in names, numbers, colours and paths, the first one stands for all.
 
     notes: case and sentence; the case is empty if it is about all. labels: names that sentences may differ in besides
     those of their case, of files, and what is quoted. every: tell all different sentences.
@@ -53,8 +53,9 @@ def _some(names: Sequence[str]) -> str:
 
 _NAMES = re.compile(
     r'"[^"]*"|(?<![\w/.+-])[\w+-][\w.+-]*\.(?:nii\.gz|nii|nrrd|mh[ad]|mg[hz]|dcm|np[yz]|png|jpe?g|tiff?)\b'
+    "|#[0-9a-f]{6}(?:, #[0-9a-f]{6})*"
 )
-"""What is quoted, and names of files without their folder."""
+"""What is quoted, names of files without their folder, and colours."""
 
 
 def _whole(names: Sequence[str]) -> re.Pattern[str]:

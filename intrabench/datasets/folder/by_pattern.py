@@ -167,6 +167,7 @@ def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: 
     number, channel = (channel, 0) if len(patterns.image) > 1 else (0, channel)
     pattern, images = patterns.image[number], case.images.get(number, [])
     patient = case.texts.get("patient") or (case.texts.get("case", "") if "time" in case.texts else "")
+    scan = case.texts.get("case", "") if {"patient", "time"} <= case.texts.keys() else ""
     for rater, files in sorted(case.drawn.items() or [("", {})]):
         drawn = [path for paths in files.values() for path in paths]
         places = [(patterns.labels["structures" if label else "label"], paths) for label, paths in files.items()]
@@ -194,5 +195,6 @@ def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: 
                 patient or (name if rater else ""),
                 tuple((label, paths[0]) for label, paths in sorted(files.items()) if label),
                 case.texts.get("time", ""),
+                " ".join(filter(None, (scan, rater))),
             ),
         )

@@ -134,13 +134,16 @@ def _found(content: Mapping[str, Any], images: Path, labels: Path, channel: int)
     listed = [image for image in files_in(images) if image.name.endswith(ending)]
     by_stem = {stem(image): image for image in reversed(listed)}
     twice = {stem(image): image for image in listed if by_stem[stem(image)] != image}
+    drawn = [label for label in files_in(labels) if label.name.endswith(ending)]
+    cases = set(map(stem, drawn))
+    # amos_0003 is a case, not a channel of `amos`, where all labels have images whose names are equal to theirs
+    numbered = cases.isdisjoint(by_stem) or any(_CHANNEL.sub("", name) in cases for name in by_stem.keys() - cases)
     pairs: dict[str, Pair] = {}
-    for label in files_in(labels):
+    for label in drawn:
         case = stem(label)
-        if not label.name.endswith(ending):
-            continue
         one, all_channels = by_stem.get(f"{case}_{channel:04d}"), by_stem.get(case)
-        problem = "" if one or all_channels else f"{label} has no image {case}_{channel:04d} in {images}; add it"
+        expected = f"{case}_{channel:04d}" if numbered else case
+        problem = "" if one or all_channels else f"{label} has no image {expected} in {images}; add it"
         image = one or all_channels
         if image and stem(image) in twice:
             problem = f"{image} and {twice[stem(image)]} are images of the same case; keep one of them"
@@ -148,7 +151,7 @@ def _found(content: Mapping[str, Any], images: Path, labels: Path, channel: int)
             problem = f"{label} and {pairs[case].label} are labels of the same case; keep one of them"
         pairs[case] = Pair(image, label, 0 if one else channel, problem)
     for name, image in by_stem.items():
-        case = _CHANNEL.sub("", name)
+        case = _CHANNEL.sub("", name) if numbered else name
         if name not in pairs and case not in pairs:
             pairs[case] = Pair(
                 image, None, problem=f"{image} has no label {case} in {labels}; add it or remove the image"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
+from intrabench.files.headers import files_of
 from intrabench.files.names import check_utf8, one_line
 
 VOLUMES = (".nii", ".nii.gz", ".mgz", ".mgh", ".hdr", ".nrrd", ".nhdr", ".mha", ".mhd")
@@ -28,7 +29,7 @@ class Pair:
     """The files of a case. channel: the image's channel to use. problem: one sentence if the case cannot be used.
 
     image: a file, or a folder with one DICOM series. label: a file with all labels. structures: files of one structure
-    each, with its name. patient: whose image it is, if it is not named as the case. time: as in `Layout.time`.
+    each, with its name. patient: whose image it is, if it is not named as the case. time, series: as in `Layout`.
     """
 
     image: Path | None
@@ -38,6 +39,7 @@ class Pair:
     patient: str = ""
     structures: tuple[tuple[str, Path], ...] = ()
     time: str = ""
+    series: str = ""
 
     @property
     def labels(self) -> tuple[tuple[str, Path], ...]:
@@ -46,11 +48,12 @@ class Pair:
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """All files, each once; of a folder those in it, at any depth."""
+        """All files, each once, also those with the voxels of a header; of a folder those in it, at any depth."""
         image = [self.image] if self.image else []
         if self.image and self.image.is_dir():
             image = sorted(path for path in self.image.rglob("*") if path.is_file())
-        return tuple(dict.fromkeys((*image, *(path for _, path in self.labels))))
+        named = (*image, *(path for _, path in self.labels))
+        return tuple(dict.fromkeys(file for path in named for file in files_of(path)))
 
 
 def files_in(folder: Path) -> list[Path]:

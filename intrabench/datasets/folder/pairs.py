@@ -79,6 +79,10 @@ class Pairs(Layout):
         """The time point, if a rule says it."""
         return self.content[case].time
 
+    def series(self, case: str) -> str:
+        """Which scan of the patient at that time it is, and who drew on it, if a rule says it."""
+        return self.content[case].series
+
     def complete(self) -> tuple[str, ...]:
         """Those with one image and labels, also if one file holds both."""
         return tuple(

@@ -22,7 +22,7 @@ class Published:
     kind: its name, for people. image, label, structures: its rule, as in `FilePatterns`. cases: what the names of cases
     match. channels: the modality of each image of a case. names: what values are called, if the names of all cases
     match `named`; empty: nobody knows, or the files say it themselves. left: further files of a case, which are not
-    used.
+    used. month_first: whether its times begin with dates such as 03-23-2003.
     """
 
     kind: str
@@ -34,6 +34,7 @@ class Published:
     names: Mapping[int, str] = field(default_factory=dict)
     named: str = ".+"
     left: tuple[str, ...] = ()
+    month_first: bool = False
 
     @property
     def files(self) -> FilePatterns:
@@ -76,9 +77,16 @@ class Published:
         """The cases whose names fit, with a note on those that do not."""
         found = by_pattern(path, self.files, channel, self.kind, self.channels)
         content = {case: pair for case, pair in found.content.items() if re.fullmatch(self.cases, case)}
+        if self.month_first:
+            content = {case: replace(pair, time=_date(pair.time)) for case, pair in content.items()}
         others = [case for case in found.content if case not in content]
         notes = [not_used(f"{several(len(others), 'case')} not named as in {self.kind}: {one}") for one in others[:1]]
         return replace(found, content=content, notes=(*found.notes, *notes))
+
+
+def _date(time: str) -> str:
+    """``2003-03-23`` of ``03-23-2003-NA-PET-CT``."""
+    return re.sub(r"^(\d\d)-(\d\d)-(\d{4})\b.*", r"\3-\1-\2", time)
 
 
 _KITS = {1: "kidney", 2: "tumor", 3: "cyst"}
@@ -162,6 +170,7 @@ PUBLISHED: Mapping[LayoutName, Published] = {
         channels=("CT", "PET"),
         names={1: "lesion"},
         left=("{patient}/{time}/CT.nii.gz", "{patient}/{time}/PET.nii.gz"),
+        month_first=True,
     ),
     "flare21": Published(
         kind="FLARE21",

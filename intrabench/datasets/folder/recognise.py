@@ -55,7 +55,8 @@ def recognise(
 ) -> Layout:
     """The layout of a folder or file, with a note on each file of another layout that it does not use.
 
-    A layout without a complete case counts only if no other has one. name: the one to use if a folder has several.
+    A layout without a complete case counts only if no other has one, and one with a single case only if no other has
+    several. name: the one to use if a folder has several.
     patterns: the rule of the files in a folder, instead of a layout.
 
     Raises:
@@ -135,7 +136,7 @@ def _check_known(path: Path, label: Path | None, found: Mapping[LayoutName, Layo
 
 
 def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | None) -> Layout:
-    """The layout that is named, else the only one with complete cases, else the first with cases."""
+    """The layout that is named, else the only one of `_fitting`, else the first with cases."""
     if name is not None and name not in found:
         there = f"those found are {', '.join(found)}; choose one of them" if found else "remove the line"
         raise IntraBenchError(f'{path} has no files in the layout "{name}" that {FILE} names; {there}')
@@ -158,14 +159,24 @@ def _is_empty(one: Layout) -> int:
 
 
 def _fitting(found: Mapping[LayoutName, Layout]) -> dict[LayoutName, Layout]:
-    """The layouts with complete cases, unless more specific ones are made of the same files."""
-    fitting, used = dict[LayoutName, Layout](), set[Path]()
+    """The layouts with complete cases, unless more specific ones are made of the same files.
+
+    Beside a layout with several cases, a single case of files that no other layout reads is a stray.
+    """
+    fitting, used = dict[LayoutName, set[Path]](), set[Path]()
     for name, one in found.items():
         files = _files(one, one.complete())
         if not files <= used:
-            fitting[name] = one
+            fitting[name] = files
         used |= files | one.left
-    return fitting
+    single = {name for name in fitting if len(found[name].complete()) == 1}
+    strays = {
+        name
+        for name in single
+        if len(single) < len(fitting)
+        and all(fitting[name].isdisjoint(files) for other, files in fitting.items() if other != name)
+    }
+    return {name: found[name] for name in fitting if name not in strays}
 
 
 def _noted(path: Path, chosen: Layout, others: Sequence[Layout]) -> Layout:

@@ -104,11 +104,12 @@ def test_a_mosaic_without_its_private_tags(tmp_path: Path, wording: SnapshotAsse
     assert caught == wording
 
 
-def test_two_mosaics_are_two_volumes(tmp_path: Path) -> None:
+def test_two_mosaics_are_two_volumes(tmp_path: Path, wording: SnapshotAssertion) -> None:
     other = change(mosaic(tmp_path / "b"), SeriesInstanceUID=uid("one"), SOPInstanceUID=uid("other"))
     first = change(mosaic(tmp_path / "a"), SeriesInstanceUID=uid("one"))
-    with pytest.raises(IntraBenchError, match="2 images at each position"):
+    with pytest.raises(IntraBenchError) as refused:
         read_series([first, other])
+    assert refused == wording
     change(other, AcquisitionNumber=2, RescaleIntercept=1000)
     first_values, other_values = (
         in_file_order(read_series([change(first, AcquisitionNumber=1), other], phase=number)) for number in (1, 2)

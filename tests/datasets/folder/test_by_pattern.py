@@ -11,13 +11,15 @@ import pytest
 from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
+import intrabench
 from intrabench.datasets.folder.folder import Folder
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.registry import registry
 from tests.conftest import Said
 from tests.datasets.convert.dicom_files import write_ct, write_seg
 from tests.datasets.convert.test_segment_nrrd import GRID, described, masks, write
 from tests.datasets.folder.made import AFFINE, NO_FILES, found, image, labels, load, same, save
+from tests.wording import line_with
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -60,8 +62,7 @@ def test_a_file_for_each_structure(tmp_path: Path, say: Callable[..., Said], wor
     assert opened(root).cases() == ("s01", "s02")
     assert same(found(root, "s01"), {"lesions.1": DRAWN == 2, "liver.1": DRAWN == 1})
     told = say("data", "check", str(root)).out.splitlines()
-    assert told[0] == wording
-    assert "warning: the label spleen occurs in no case" in told
+    assert [told[0], line_with(told, "spleen")] == wording
 
 
 def test_names_of_structures_are_matched_under_labels(tmp_path: Path) -> None:
@@ -184,6 +185,52 @@ def test_raters_and_time_points(tmp_path: Path) -> None:
     assert same(found(root, "P1 day2 ben"), {"label_5.1": DRAWN == 5})
 
 
+@pytest.mark.parametrize(
+    ("image_", "label", "cases", "pairs"),
+    [
+        (
+            "{patient}/{time}/ct.nii.gz",
+            "{patient}/{time}/{rater}.nii.gz",
+            ["P1/20200102/ct anna ben", "P1/2021-03-04/ct ben anna", "P1/2021-10-01/ct anna", "P2/2021-03-04/ct anna"],
+            {
+                "P1 2021-03-04 anna": "P1 20200102 anna",
+                "P1 2021-03-04 ben": "P1 20200102 ben",
+                "P1 2021-10-01 anna": "P1 2021-03-04 anna",
+            },
+        ),
+        (
+            "{patient}/{time}/{case}.nii.gz",
+            "{patient}/{time}/{case}_seg.nii.gz",
+            ["P1/t2/ct ct_seg", "P1/t2/mr mr_seg", "P1/t10/mr mr_seg", "P1/t10/ct ct_seg"],
+            {"P1 ct t10": "P1 ct t2", "P1 mr t10": "P1 mr t2"},
+        ),
+        (
+            "{case}_{time}.nii.gz",
+            "{case}_{time}_seg.nii.gz",
+            ["P_1_10 P_1_10_seg", "P_1_9 P_1_9_seg"],
+            {"P_1 10": "P_1 9"},
+        ),
+    ],
+    ids=["raters", "series", "one"],
+)
+def test_a_rule_says_which_scans_are_follow_ups(
+    tmp_path: Path, say: Callable[..., Said], image_: str, label: str, cases: list[str], pairs: dict[str, str]
+) -> None:
+    """The prior has the same name at its time, and is what the same person drew."""
+    root = lab(tmp_path / "lab", f'image = "{image_}"\nlabel = "{label}"\n')
+    for number, case in enumerate(cases):
+        path, *drawn = case.split()
+        save(root / f"{path}.nii.gz", image(number))
+        for one in drawn:
+            save((root / path).with_name(f"{one}.nii.gz"), labels())
+    assert {one.case: one.prior for one in intrabench.follow_ups(root)} == pairs
+    said = say("data", "check", str(root)).out
+    assert f", {several(len(pairs), 'pair')} of follow-up\n" in said
+    assert not any("prior" in line or "same time" in line for line in said.splitlines())
+    prior, case = next(iter(intrabench.follow_ups(root))).open()
+    assert (prior.index.case, case.index.case) in {(prior, case) for case, prior in pairs.items()}
+
+
 def test_raters_of_a_case_and_times_of_a_case_are_of_one_patient(tmp_path: Path) -> None:
     raters = lab(
         tmp_path / "a",
@@ -243,34 +290,34 @@ def test_nothing_fits(tmp_path: Path, wording: SnapshotAssertion) -> None:
     assert messages == wording
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'image = "{case}.nii"',
-        'label = "{case}.nii"',
-        'image = "{case}.nii"\nlabel = "{case}_{label}.nii"',
-        'image = "{case}.nii"\nlabels = "{case}_seg.nii"',
-        'image = "{case}.nii"\nlabel = "seg.nii"',
-        'image = "{case}.nii"\nlabel = "{patient}/{case}.nii"',
-        'image = "{case}_{rater}.nii"\nlabel = "{case}.nii"',
-        'image = ["{case}.nii", "{case}/{time}.nii"]\nlabel = "{case}.nii"',
-        'image = ["{case}/ct/", "{case}/mr/"]\nlabel = "{case}.nii"',
-        "image = []",
-        'image = "*{case}.nii"\nlabel = "{case}_seg.nii"',
-        'image = "{case}.nii"\nstructures = "{case}_seg.nii"',
-        'image = "{case}.nii"\nlabel = "{case}/"',
-        'image = "{case}/*.dcm"\nlabel = "{case}.nii"',
-        'image = "{case}/"\nlabel = "{case}_seg.dcm"',
-        'image = "{case}.nii"\nlabel = "{case}_{rater}.nii"\nstructures = "{case}_{label}.nii"',
-        'image = "{case}.nii"\nlabel = "{case}_seg.nii"\nlayout = "nnunet"',
-        'image = "/data/{case}.nii"\nlabel = "{case}_seg.nii"',
-        'image = "{name}.nii"\nlabel = "{case}_seg.nii"',
-        'image = "{case.nii"\nlabel = "{case}_seg.nii"',
-        'image = 3\nlabel = "{case}_seg.nii"',
-        'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\nstructures = "{case}-{label}.nii"',
-        'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\n[labels]\n"*" = "all"',
-    ],
+UNFIT = (
+    'image = "{case}.nii"',
+    'label = "{case}.nii"',
+    'image = "{case}.nii"\nlabel = "{case}_{label}.nii"',
+    'image = "{case}.nii"\nlabels = "{case}_seg.nii"',
+    'image = "{case}.nii"\nlabel = "seg.nii"',
+    'image = "{case}.nii"\nlabel = "{patient}/{case}.nii"',
+    'image = "{case}_{rater}.nii"\nlabel = "{case}.nii"',
+    'image = ["{case}.nii", "{case}/{time}.nii"]\nlabel = "{case}.nii"',
+    'image = ["{case}/ct/", "{case}/mr/"]\nlabel = "{case}.nii"',
+    "image = []",
+    'image = "*{case}.nii"\nlabel = "{case}_seg.nii"',
+    'image = "{case}.nii"\nstructures = "{case}_seg.nii"',
+    'image = "{case}.nii"\nlabel = "{case}/"',
+    'image = "{case}/*.dcm"\nlabel = "{case}.nii"',
+    'image = "{case}/"\nlabel = "{case}_seg.dcm"',
+    'image = "{case}.nii"\nlabel = "{case}_{rater}.nii"\nstructures = "{case}_{label}.nii"',
+    'image = "{case}.nii"\nlabel = "{case}_seg.nii"\nlayout = "nnunet"',
+    'image = "/data/{case}.nii"\nlabel = "{case}_seg.nii"',
+    'image = "{name}.nii"\nlabel = "{case}_seg.nii"',
+    'image = "{case.nii"\nlabel = "{case}_seg.nii"',
+    'image = 3\nlabel = "{case}_seg.nii"',
+    'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\nstructures = "{case}-{label}.nii"',
+    'image = "{case}.nii"\nlabels = "{case}_{label}.nii"\n[labels]\n"*" = "all"',
 )
+
+
+@pytest.mark.parametrize("text", UNFIT)
 def test_rules_that_do_not_fit(tmp_path: Path, wording: SnapshotAssertion, text: str) -> None:
     with pytest.raises(IntraBenchError) as refused:
         opened(lab(tmp_path / "lab", text))

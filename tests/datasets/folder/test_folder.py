@@ -18,7 +18,7 @@ from intrabench.errors import ChangedPatients, IntraBenchError
 from intrabench.registry import registry
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
-from tests.datasets.folder.made import NO_FILES, found, labels, nnunet, pair, same, save
+from tests.datasets.folder.made import NO_FILES, found, image, labels, nnunet, pair, same, save
 from tests.datasets.folder.test_dicom_layout import dicom_folder
 from tests.wording import line_with, without_reasons
 
@@ -322,6 +322,29 @@ def test_two_folders_of_one_name_are_kept_apart(tmp_path: Path, data: Path) -> N
     assert len(found(second, "c1")) == 1
     assert len(found(first, "c1")) == 3
     assert len(list(data.glob("cases/lab-2-*/c1"))) == 2
+
+
+@pytest.mark.parametrize(("header", "voxels"), [("mhd", "zraw"), ("nhdr", "raw.gz"), ("hdr", "img")])
+def test_voxels_beside_a_header_that_change_are_converted_anew(
+    tmp_path: Path, header: str, voxels: str, wording: SnapshotAssertion
+) -> None:
+    import SimpleITK as sitk
+
+    root = tmp_path / "lab"
+    for folder, array in (("images", image()), ("labels", labels())):
+        (root / folder).mkdir(parents=True)
+        sitk.WriteImage(sitk.GetImageFromArray(array), str(root / folder / f"c1.{header}"), useCompression=True)
+    dataset = registry.make("datasets", str(root))
+    assert set(dataset.local_files("c1")) == {path for path in root.glob("*/*") if path.name != "dataset.toml"}
+    for folder in ("images", "labels"):
+        store.prepare(dataset, "c1")
+        assert store.index(dataset, "c1") is not None
+        os.utime(root / folder / f"c1.{voxels}", ns=(0, 0))
+        assert store.index(dataset, "c1") is None
+    (root / "labels" / f"c1.{voxels}").unlink()
+    with pytest.raises(IntraBenchError) as caught:
+        dataset.load("c1", NO_FILES)
+    assert caught == wording
 
 
 def test_what_changes_is_converted_anew(tmp_path: Path) -> None:

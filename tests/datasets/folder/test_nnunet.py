@@ -44,8 +44,22 @@ def test_other_parts_are_named(tmp_path: Path, wording: SnapshotAssertion) -> No
     dataset = registry.make("datasets", str(root))
     assert dataset.cases() == ("amos_0001", "amos_0004")
     assert dataset.remarks() == wording
+    for name in ("amos_0002", "amos_0003"):
+        save(root / "imagesTr" / f"{name}.nii.gz", image())
+    save(root / "labelsTr" / "amos_0005.nii.gz", labels())
+    layout = registry.make("datasets", str(root)).layout
+    assert layout.cases() == tuple(f"amos_000{number}" for number in range(1, 6))
+    assert [layout.content[f"amos_000{number}"].problem for number in (3, 5)] == wording
     (root / "dataset.json").unlink()
-    assert registry.make("datasets", str(root)).remarks() == wording
+    dataset = registry.make("datasets", str(root))
+    assert (dataset.cases(), dataset.remarks()) == (layout.cases(), wording)
+
+
+def test_channels_of_a_case_without_a_label(tmp_path: Path) -> None:
+    root = undescribed(tmp_path / "lab")
+    for number in range(2):
+        save(root / "imagesTr" / f"case_0007_000{number}.nii.gz", image())
+    assert registry.make("datasets", str(root)).cases() == ("case_000", "case_0007", "case_001")
 
 
 def test_a_part_of_another_name(tmp_path: Path) -> None:

@@ -181,7 +181,7 @@ def test_labels_near_whole_numbers_are_rounded(tmp_path: Path, wording: Snapshot
         'threshold=0.5\ncoding="any"',
         "round = 1",
         '[labels]\n"#000000" = "liver"',
-        'threshold = 0.5\n[labels]\n"#ff0000" = "liver"',
+        'threshold=0.5\n[labels]\n"#ff0000"="liver"',
     ],
 )
 def test_options_that_do_not_fit(tmp_path: Path, rules: str, wording: SnapshotAssertion) -> None:

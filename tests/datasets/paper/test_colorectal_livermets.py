@@ -153,4 +153,4 @@ def test_broken_cases_do_not_stop_the_others(
     assert (said.code, said.out) == (1, wording)
     assert "colorectal_livermets, case CRLM-CT-1001: " in said.err
     assert without_reasons(sentence_with(said.err, "is truncated")) == wording
-    assert sentence_with(said.err, "2 images at each position") == wording
+    assert sentence_with(said.err, "told apart by") == wording
