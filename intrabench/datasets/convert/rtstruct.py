@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.datasets.convert.dicom_file import read_dataset, required
-from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_references import References, beside_named
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.polygons import Contours, filled
 from intrabench.datasets.convert.resample import canonical_mask
@@ -63,7 +63,8 @@ def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") 
     segments, empty, notes = list[Segment](), list[str](), list[str]()
     for number, name in names.items():
         region, found = f"{path}: the region {name or number}", drawn.get(number, ())
-        closed = [points for contour in found if len(points := _points(contour, region))]
+        drawn_on = [(points, References.of_contour(one)) for one in found if len(points := _points(one, region))]
+        closed = [points for points, _ in drawn_on]
         if not found:
             empty.append(name or str(number))
         elif opened := len(found) - len(closed):
@@ -73,6 +74,11 @@ def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") 
         if closed:
             once = list({points.tobytes(): points for points in closed}.values())  # two of a kind would cancel out
             segments.append(Segment(name, *_read(once, series, number, region, contours)))
+            if count := beside_named([images for _, images in drawn_on], _places(closed, series), series.instances):
+                many = several(count, "contour")
+                notes.append(
+                    f"{region} has {many} on other slices than the images that they name; their own positions count"
+                )
     if empty:
         notes.append(f"{path} describes {several(len(empty), 'region')} without contours: {some(empty)}")
     if others := [name or str(number) for number, name in elsewhere.items()]:
@@ -98,6 +104,12 @@ def _regions(dataset: Any, series: Series, path: Path) -> tuple[dict[int, str], 
         return names, {}
     others = [number for number, frame in frames.items() if frame not in ("", series.frame_of_reference)]
     return names, {number: names.pop(number) for number in others}
+
+
+def _places(drawn: Sequence[Floats], series: Series) -> Floats:
+    """The slices of the images in which contours begin, as fractions; drawn: vertices ``(n, 3)`` in RAS mm."""
+    along = np.linalg.inv(series.volume.grid.affine)[2]
+    return series.slices_at(np.stack([points[0] for points in drawn]) @ along[:3] + along[3])
 
 
 def _points(contour: Any, region: str) -> Floats:
@@ -128,9 +140,10 @@ def _read(
         f"{several(grid.shape[2], 'slice')} of the series {series.uid}"
     )
     lost = "" if kept.all() else lost
-    flat, sizes, slices = voxels[np.repeat(kept, sizes), :2], sizes[kept], slices[kept]
+    there, sizes, slices = voxels[np.repeat(kept, sizes)], sizes[kept], slices[kept]
     if not len(slices):
         return Mask.empty(), number, lost, ""
+    flat, off = there[:, :2], float(np.abs(there[:, 2] - np.repeat(slices, sizes)).max())
     centred = bool(np.abs(flat - np.rint(flat)).max() < _CENTRED)
     flat = np.rint(flat) if centred else flat
     low = np.clip(np.floor(flat.min(axis=0)), 0, grid.shape[:2]).astype(int)
@@ -149,6 +162,11 @@ def _read(
         *(
             [f"{region} has no contours in neighbouring slices; those between stay empty"]
             if len(apart) and (apart > 1).all()
+            else []
+        ),
+        *(
+            [f"{region} has contours up to {off:.2g} steps off the slices; each belongs to the nearest one"]
+            if off > _FLAT
             else []
         ),
         *([] if inside.any() else [f"{region} holds no centre of a voxel, so it gives no target"]),

@@ -85,7 +85,7 @@ def _has_pair(files: Sequence[Path]) -> bool:
     """
     pairs = pair_up([one for one in files if not is_label(one)], [one for one in files if is_label(one)])
     words = [words_of(stem(one)) for one in files]
-    roles = {role(one - set.intersection(*words)) for one in words}
+    roles = {role({word for word in one if any(word not in other for other in words)}) for one in words}
     return any(not pair.problem for pair in pairs.values()) or ("image" in roles and len(roles) > 1)
 
 
