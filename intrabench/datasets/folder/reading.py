@@ -14,6 +14,7 @@ from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.photo import read_objects, read_photo
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.upright import from_files
 from intrabench.datasets.folder.dicom import read_only_series
 from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.datasets.folder.npz import read_npz
@@ -26,7 +27,7 @@ from intrabench.files.headers import nifti
 from intrabench.files.label_names import label_names
 from intrabench.files.pictures import pages, read_stack
 from intrabench.mask import Array
-from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
+from intrabench.volume import Volume, check_intensities, read_grid, read_grid_array, read_image, read_labels_on
 
 _REMEDY = (
     "resample the labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
@@ -161,7 +162,8 @@ def _channels(path: Path) -> int:
 def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -> tuple[list[Segment], list[str]]:
     """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`.
 
-    image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own.
+    image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own,
+    and lie where others read the series, if its steps are uneven.
     """
     grid, notes, segments = volume.grid, list[str](), list[Segment]()
 
@@ -175,6 +177,12 @@ def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -
             own = Grid(segment.array.shape, segment.affine)
             notes += on_same_grid(str(path), own, grid, _REMEDY, resample=rules.resample, part=True)
             segments.append(_placed(path, segment, grid))
+    elif image is None and volume.original and read_grid(path).canonical.same_as(volume.original.grid.canonical):
+        drawn, _ = read_labels_on(path, volume.original.grid, None, _REMEDY, to_labels, reorder=True)
+        labels = from_files(drawn, volume)
+        if rules.gaps == "longest" and (cut := np.count_nonzero(drawn) - np.count_nonzero(labels)):
+            notes.append(f"{path.name} has {several(int(cut), 'voxel')} on slices that are not used, which are cut off")
+        segments = segments_of(labels)
     elif rules.resample:
         array, affine = read_grid_array(path)
         own, like = Grid(array.shape, affine), grid

@@ -82,6 +82,22 @@ def test_masks_that_are_of_no_series(tmp_path: Path, wording: SnapshotAssertion)
     assert dataset.card.caveats == wording
 
 
+def test_masks_with_a_slice_for_each_of_an_uneven_series(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """As programs write them that take the steps for equal: the slices count, not where such a file has them."""
+    root = tmp_path / "P01"
+    paths = series(root)
+    paths[6].unlink()
+    there = np.delete(np.arange(len(paths)), 6)
+    drawn = LIVER | np.roll(LIVER, 4, axis=2)  # slices 1 to 8
+    save(root / "mask.nii.gz", drawn[:, :, there], np.diag([-1, -1, 2 * 9 / 8, 1]))
+    (root / "dataset.toml").write_text('gaps = "longest"')
+    assert same(found(root, "P01", AFFINE), {"label_1.1": drawn[:, :, :6]})
+    volume, _ = registry.make("datasets", str(root)).load("P01", NO_FILES)
+    assert volume.notes[1:2] == wording
+    (root / "dataset.toml").write_text('gaps = "resample"\nresample = true')
+    assert same(found(root, "P01", AFFINE), {"label_1.1": drawn})  # the slice between has that of a neighbour
+
+
 def test_scans_beside_their_series_are_no_masks(tmp_path: Path, wording: SnapshotAssertion) -> None:
     """As converters write them: with masks of their own, or alone, and as Slicer calls both."""
     root = tmp_path / "study"
