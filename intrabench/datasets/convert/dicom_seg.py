@@ -49,9 +49,13 @@ def read_seg(path: Path, series: Series, resample: bool = False) -> Drawn:
     slices = _slices(affine, planes, path)
     sources = [References.of_frame(frame) for frame in seg.PerFrameFunctionalGroupsSequence]
     numbered, unknown = _frames_of_segments(seg, path), _unknown(seg, sources, series)
+    others = {index for index, images in enumerate(sources) if series.has_not(images)}
     segments, empty = [], []
     for number, name in _names(seg, numbered, path).items():
-        frames, title = np.array(numbered.get(number, []), dtype=np.intp), name or f"value {number}"
+        every, title = numbered.get(number, []), name or f"value {number}"
+        frames = np.array([index for index in every if index not in others], dtype=np.intp)
+        if len(every) and not len(frames):
+            continue
         inside, cut = _stacked(seg, number, frames, slices, path)
         if not inside.any():
             empty.append(title)
@@ -66,6 +70,9 @@ def read_seg(path: Path, series: Series, resample: bool = False) -> Drawn:
         beside = "; also: ".join(filter(None, (beside, fractions, *notes)))
         segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
     told = [f"{path} describes {several(len(empty), 'segment')} without a voxel: {some(empty)}"] if empty else []
+    if others:
+        many = several(len(others), "frame")
+        told.append(f"{path} has {many} that were drawn on another phase of the series, left out")
     if count := beside_named(sources, _places(planes, grid), series.instances):
         many = several(count, "frame")
         told.append(f"{path} has {many} on other slices than the images that they name; their own positions count")

@@ -142,6 +142,10 @@ class Series:
         """Whether slices are not where the grid has them, so that the series is to be resampled (`equal_steps`)."""
         return bool(np.abs(self.levels - np.arange(len(self.levels))).max() > SAME)
 
+    def has_not(self, images: Collection[str]) -> bool:
+        """Whether all images that something names are of phases that are not used; False if it names none."""
+        return bool(images) and all((uid, 0) in self.others for uid in images)
+
     def slices_at(self, places: Vectors) -> Vectors:
         """The indices of slices, as fractions, at places on the third axis of the grid; beyond its ends, too."""
         within = np.interp(places, self.levels, np.arange(len(self.levels)))

@@ -53,37 +53,40 @@ def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") 
             f"{path} is a {dataset.get('Modality')} file, expected an RTSTRUCT; give the structure set"
         )
     References.of(dataset).check(path, series.uid, series.frame_of_reference, series.instances)
-    drawn: dict[int, list[Any]] = {}
+    drawn: dict[int, list[tuple[Any, frozenset[str]]]] = {}
     for item in required(dataset, "ROIContourSequence", path):
         contours_of = drawn.setdefault(int(required(item, "ReferencedROINumber", path)), [])
-        contours_of += item.get("ContourSequence") or ()
+        contours_of += [(one, References.of_contour(one)) for one in item.get("ContourSequence") or ()]
     names, elsewhere = _regions(dataset, series, path)
     for number in sorted(drawn.keys() - elsewhere.keys()):
         names.setdefault(number, "")
-    segments, empty, notes = list[Segment](), list[str](), list[str]()
+    segments, empty, notes, others = list[Segment](), list[str](), list[str](), 0
     for number, name in names.items():
-        region, found = f"{path}: the region {name or number}", drawn.get(number, ())
-        drawn_on = [(points, References.of_contour(one)) for one in found if len(points := _points(one, region))]
-        closed = [points for points, _ in drawn_on]
-        if not found:
+        region, every = f"{path}: the region {name or number}", drawn.get(number, ())
+        found = [(one, images) for one, images in every if not series.has_not(images)]
+        others += len(every) - len(found)
+        closed = [(points, images) for one, images in found if len(points := _points(one, region))]
+        if not every:
             empty.append(name or str(number))
         elif opened := len(found) - len(closed):
-            kinds = sorted({str(one.get("ContourGeometricType")) for one in found} - {*_CLOSED}) or ["no points"]
+            kinds = sorted({str(one.get("ContourGeometricType")) for one, _ in found} - {*_CLOSED}) or ["no points"]
             what = f"open or empty contours ({', '.join(kinds)})"
             notes.append(f"{region} has {what}, which are left out: {opened} of {len(found)}")
         if closed:
-            once = list({points.tobytes(): points for points in closed}.values())  # two of a kind would cancel out
+            polygons, sources = zip(*closed, strict=True)
+            once = list({points.tobytes(): points for points in polygons}.values())  # two of a kind would cancel out
             segments.append(Segment(name, *_read(once, series, number, region, contours)))
-            if count := beside_named([images for _, images in drawn_on], _places(closed, series), series.instances):
-                many = several(count, "contour")
-                notes.append(
-                    f"{region} has {many} on other slices than the images that they name; their own positions count"
-                )
+            if count := beside_named(sources, _places(polygons, series), series.instances):
+                where = "on other slices than the images that they name; their own positions count"
+                notes.append(f"{region} has {several(count, 'contour')} {where}")
+    if others:
+        many = several(others, "contour")
+        notes.append(f"{path} has {many} that were drawn on another phase of the series, left out")
     if empty:
         notes.append(f"{path} describes {several(len(empty), 'region')} without contours: {some(empty)}")
-    if others := [name or str(number) for number, name in elsewhere.items()]:
-        many = several(len(others), "region")
-        notes.append(f"{path} has {many} in another frame of reference than the images, left out: {some(others)}")
+    if elsewhere:
+        many, which = several(len(elsewhere), "region"), [name or str(number) for number, name in elsewhere.items()]
+        notes.append(f"{path} has {many} in another frame of reference than the images, left out: {some(which)}")
     return segments, tuple(notes)
 
 
