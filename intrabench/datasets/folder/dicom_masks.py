@@ -52,6 +52,7 @@ def dicom_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
     return Pairs(
         kind="DICOM images with masks",
         content={" ".join(place.relative_to(path).parts) or path.resolve().name: one for place, one in pairs.items()},
+        labels=tuple(dict.fromkeys(name for one in pairs.values() for name, _ in one.structures)),
         stated={"modality": modalities.pop()} if len(modalities) == 1 else {},
         notes=tuple(notes),
     )

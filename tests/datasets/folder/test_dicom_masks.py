@@ -42,6 +42,7 @@ def test_masks_beside_a_series_and_above_it_are_structures(tmp_path: Path, wordi
     assert (dataset.cases(), dataset.version, dataset.card.modality) == (("P01", "P02"), "6", "CT")
     assert [dataset.patient(case) for case in dataset.cases()] == ["Anna", "P02"]
     assert dataset.card.caveats == wording
+    assert dataset.promised() == ("liver", "tumour")
     assert same(found(root, "P01", AFFINE), {"liver.1": LIVER, "tumour.1": TUMOUR})
     assert same(found(root, "P02", AFFINE), {"liver.1": LIVER})
     volume, _ = dataset.load("P01", NO_FILES)
