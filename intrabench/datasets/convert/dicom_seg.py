@@ -89,8 +89,7 @@ def _on_slices(planes: list[Plane], series: Series, path: Path) -> list[Plane]:
         return moved
     if series.uneven:
         raise IntraBenchError(
-            f"{path} has frames between the slices of the series {series.uid}, whose steps are uneven; provide the "
-            "series that it was drawn on"
+            f"{path} has frames between the slices of the series {series.uid}, whose steps are uneven; {series.remedy}"
         )
     return planes
 

@@ -142,6 +142,12 @@ class Series:
         """Whether slices are not where the grid has them, so that the series is to be resampled (`equal_steps`)."""
         return bool(np.abs(self.levels - np.arange(len(self.levels))).max() > SAME)
 
+    @property
+    def remedy(self) -> str:
+        """What to do about what was drawn between the slices, for messages."""
+        other = ', or write gaps = "longest" in dataset.toml to use slices without a gap' if self.uneven else ""
+        return f"provide the series that it was drawn on{other}"
+
     def has_not(self, images: Collection[str]) -> bool:
         """Whether all images that something names are of phases that are not used; False if it names none."""
         return bool(images) and all((uid, 0) in self.others for uid in images)

@@ -136,7 +136,7 @@ def _read(
     voxels = np.concatenate(drawn) @ to_voxels[:3, :3].T + to_voxels[:3, 3]
     voxels[:, 2] = series.slices_at(voxels[:, 2])
     sizes = np.array([len(contour) for contour in drawn])
-    slices = _slices(voxels[:, 2], sizes, region)
+    slices = _slices(voxels[:, 2], sizes, region, series.remedy)
     kept = (slices >= 0) & (slices < grid.shape[2])
     lost = (
         f"{region} has {np.count_nonzero(~kept)} of {len(kept)} contours more than half a step beyond the "
@@ -178,8 +178,11 @@ def _read(
     return canonical_mask(inside, (*low.tolist(), first), grid), number, lost, "; also: ".join(notes)
 
 
-def _slices(along: Floats, sizes: NDArray[np.intp], region: str) -> NDArray[np.intp]:
-    """The slice of each contour; `along`: the coordinates of all vertices on the slice axis, `sizes`: per contour."""
+def _slices(along: Floats, sizes: NDArray[np.intp], region: str, remedy: str) -> NDArray[np.intp]:
+    """The slice of each contour; `along`: the coordinates of all vertices on the slice axis, `sizes`: per contour.
+
+    region, remedy: what it is, and what to do if contours do not fit, for messages.
+    """
     starts = sizes.cumsum() - sizes
     lowest, highest = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
     through = float((highest - lowest).max())
@@ -193,7 +196,6 @@ def _slices(along: Floats, sizes: NDArray[np.intp], region: str) -> NDArray[np.i
     apart = (np.diff(lowest[order]) > _FLAT) & (np.diff(slices[order]) == 0)
     if apart.any():
         raise IntraBenchError(
-            f"{region} has contours in several planes within one slice, so it was drawn on thinner slices; "
-            "provide the series that it was drawn on"
+            f"{region} has contours in several planes within one slice, so it was drawn on other slices; {remedy}"
         )
     return slices

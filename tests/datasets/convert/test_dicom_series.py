@@ -246,6 +246,10 @@ def test_the_longest_stretch_is_that_with_labels(tmp_path: Path) -> None:
         assert ("what was drawn" in volume.notes[0]) == bool(drawn)
     odd = placed(tmp_path / "odd", [0, 3, *range(4, 24, 2)])  # the odd step is left out, not half of the rest
     assert read_series(odd, "longest").volume.grid.affine[2, 2:].tolist() == [2, 4]
+    gap = placed(tmp_path / "gap", [0, 2, 4, *range(8, 20, 2)])  # nor are the two slices beside a gap a stretch
+    for drawn, first, count in ([2, 4, 6], 0, 3), ([4, 6, 8, 10], 8, 6):
+        volume = read_series(gap, "longest", np.array([(0, 0, z) for z in drawn])).volume
+        assert (volume.grid.shape[2], volume.grid.affine[2, 3]) == (count, first)
 
 
 @pytest.mark.parametrize("syntax", [RLELossless, JPEGLSLossless])

@@ -126,6 +126,27 @@ def test_what_was_drawn_on_another_phase_is_left_out(tmp_path: Path, wording: Sn
         assert [note.replace(str(tmp_path), "") for note in volume.notes] == wording
 
 
+@pytest.mark.parametrize("kind", ["SEG", "RTSTRUCT"])
+def test_what_was_drawn_on_a_slice_in_a_gap(tmp_path: Path, kind: str, wording: SnapshotAssertion) -> None:
+    """It is on no slice that is there, also if they are resampled; a stretch without a gap is another choice."""
+    root = tmp_path / "ct"
+    images = write_ct(root, (image().T + 1000).astype(np.uint16), SeriesInstanceUID="1.2.3")
+    squares = [SQUARES[0] + [0, 0, 2 * number] for number in range(4)]
+    if kind == "SEG":
+        write_seg(root / "drawn", images, {"GTV": (DRAWN == 1).T})
+    else:
+        write_rtstruct(root / "drawn", images, {"GTV": squares})
+    images[3].unlink()
+    (root / "dataset.toml").write_text('gaps = "resample"')
+    dataset = registry.make("datasets", str(root))
+    with pytest.raises(IntraBenchError) as caught:
+        dataset.load(*dataset.cases(), NO_FILES)
+    assert caught == wording
+    (root / "dataset.toml").write_text('gaps = "longest"\noutside = "cut"')
+    dataset = registry.make("datasets", str(root))
+    assert dataset.load(*dataset.cases(), NO_FILES)[0].shape == (3 if kind == "SEG" else 6, 18, 20)
+
+
 def test_what_several_files_say_of_one_image(tmp_path: Path, wording: SnapshotAssertion) -> None:
     """Structures of one name are instances of it; a patient of another name is told."""
     root = tmp_path / "ct"
