@@ -224,7 +224,7 @@ def some(texts: Sequence[str]) -> str:
     return ", ".join(texts[:_SHOWN]) + (f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else "")
 
 
-_SHOWN = 4
+_SHOWN = 3
 
 
 def kind(value: Any) -> str:

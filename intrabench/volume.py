@@ -34,10 +34,10 @@ class Volume:
     """A scan: array ``(z, y, x)`` or ``(z, y, x, channel)``; indices grow towards Superior, Anterior, Right.
 
     `grid` is that of the array. It is the grid of the file, or else `original` says where the voxels of the files lie,
-    to which masks can be brought back (`datasets.convert.original`). `modality` comes from the data
-    set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. `notes` say what is unusual
-    about the case, one sentence each; runs and ``data check`` tell them. `case` is its name in a data set, empty if it
-    is of none. All models and prompters share a volume, so its array cannot be written into.
+    to which `datasets.convert.upright.on_files` brings masks back. `modality` comes from the data set's card or from
+    DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. `notes` say what is unusual about the case, one
+    sentence each; runs and ``data check`` tell them. `case` is its name in a data set, empty if it is of none. All
+    models and prompters share a volume, so its array cannot be written into.
     """
 
     array: Array

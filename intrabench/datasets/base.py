@@ -144,8 +144,6 @@ class Dataset(Component):
     card: ClassVar[DatasetCard]
     extra: ClassVar[str] = ""
     """The extra that conversion needs: ``pip install 'intrabench[EXTRA]'``."""
-    same_instances: ClassVar[bool] = False
-    """Whether an instance number means the same structure in all cases of a patient, as that of a vertebra does."""
 
     @abstractmethod
     def cases(self) -> tuple[str, ...]:

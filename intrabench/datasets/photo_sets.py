@@ -8,9 +8,10 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from intrabench.datasets.base import Dataset, DatasetCard, Files, published_names
-from intrabench.datasets.convert.photo import SUFFIXES, Coding, photo_case
+from intrabench.datasets.convert.photo import Coding, photo_case
 from intrabench.errors import IntraBenchError
 from intrabench.fetch.remote import RemoteFile
+from intrabench.files.pictures import SUFFIXES
 from intrabench.target import Target
 from intrabench.volume import Volume
 

@@ -58,13 +58,13 @@ class Grid:
         if not part and self.shape != other.shape:
             return np.inf
         back, nearest = self._between(other, part)
-        off = _corners(other.shape) @ (back - nearest)[:3, :3].T + (back - nearest)[:3, 3]
+        off = corners(other.shape) @ (back - nearest)[:3, :3].T + (back - nearest)[:3, 3]
         return float(np.abs(off).max()) if _has_all(nearest) else np.inf
 
     def meets(self, other: Grid) -> bool:
         """Whether voxels of another grid may lie on this one; not if all of them are beyond the same side."""
         back, _ = self._between(other, part=True)
-        places = _corners(other.shape) @ back[:3, :3].T + back[:3, 3]
+        places = corners(other.shape) @ back[:3, :3].T + back[:3, 3]
         return bool((places.max(axis=0) >= -0.5).all() and (places.min(axis=0) < np.array(self.shape) - 0.5).all())
 
     def difference(self, other: Grid, part: bool = False) -> str:
@@ -222,7 +222,7 @@ def on_same_grid(
     raise OtherGrid(f"{name} lies on a different grid than its image: {differs}{hint()}; {remedy}")
 
 
-def _corners(shape: tuple[int, int, int]) -> NDArray[np.intp]:
+def corners(shape: tuple[int, int, int]) -> NDArray[np.intp]:
     """The indices of the voxels at the corners, (8, 3)."""
     return np.stack(np.meshgrid(*((0, extent - 1) for extent in shape)), axis=-1).reshape(-1, 3)
 

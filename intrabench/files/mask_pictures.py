@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError, several, some
 from intrabench.files.pictures import DEEP
 from intrabench.mask import Array
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _GREY = 8
 """Channels that differ by no more, as after compression, are grey."""
-_SHOWN = 4
-"""Colours that a sentence names at most."""
 
 
 def numbers_of(picture: Image, path: Path, cut: bool = False, remedy: str = "save one number per pixel") -> Array:
@@ -41,9 +39,8 @@ def numbers_of(picture: Image, path: Path, cut: bool = False, remedy: str = "sav
     if cut:
         remedy = "threshold in dataset.toml does not say which is inside: save it in greyscale"
     found = [colour_name(*one) for one in np.unique(colours.reshape(-1, 3), axis=0).tolist() if any(one)]
-    named = f"{', '.join(found[:_SHOWN])}{' ...' if len(found) > _SHOWN else ''}"
     raise IntraBenchError(
-        f"{path} has no number per pixel, but {several(len(found), 'colour')} besides black ({named}); {remedy}"
+        f"{path} has no number per pixel, but {several(len(found), 'colour')} besides black ({some(found)}); {remedy}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Picture files: how many pictures one holds, and which number each pixel of a mask has.
+"""Picture files: how many pictures one holds, and what is noted of them.
 
 The pages of a TIFF file are the slices of a stack, if they are alike and have one number per pixel. Of a photograph
 with more pictures behind it (MPO: thumbnails, depth, a second eye), the first is the photograph. Smaller versions that
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-_GREY = 8
-"""Channels that differ by no more, as after compression, are grey."""
-_NAMED = 4
-"""Colours that a sentence names at most."""
 _DESCRIPTION, _SUBFILE, _ACROSS, _DOWN = 270, 254, 282, 283
 """Tags of TIFF: text, kind of the page, pixels per unit along x and along y."""
 TURNED, DEEP = "turned", "deep"

@@ -285,24 +285,22 @@ def _names(volume: Volume) -> list[str]:
     return [file_name(volume.case), *([volume.case] if Path(volume.case).name == volume.case else [])]
 
 
-def _grids(volume: Volume) -> list[Grid]:
-    """The grids on which the masks of a scan may lie: that of its files, and that on which it is played."""
-    return [*([volume.original.grid] if volume.original else []), volume.grid]
-
-
 def _placed(path: Path, volume: Volume, resample: bool) -> tuple[Grid, tuple[str, ...]]:
-    """The grid on which a file lies, one of these unless it is to be resampled, and what rows note of it.
+    """The grid on which a file lies, and what rows note of it.
+
+    That is the grid of the scan's files or that on which it is played, unless the file is to be resampled.
 
     Raises:
         OtherGrid: it lies on another one, and `resample` is false, or none of its voxels are in the scan.
         IntraBenchError: its header cannot be read.
     """
-    grids = _grids(volume)
+    grids = [*([volume.original.grid] if volume.original else []), volume.grid]
     if path.suffix == ".npz":  # which states no more than a shape
         with Arrays(path) as arrays:
             shape = arrays.announced("segs")[0] if "segs" in arrays else None
         return next((grid for grid in grids if grid.canonical_shape == shape), volume.grid), ()
-    own = read_grid(path) if image_shape(path) else volume.grid
+    image_shape(path)  # refuses a header that names files of others
+    own = read_grid(path)
     grid = next((grid for grid in grids if grid.same_as(own)), None)
     if grid is None and resample and volume.grid.meets(own):
         return own, ("mask resampled",)

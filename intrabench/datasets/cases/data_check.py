@@ -21,7 +21,7 @@ from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.files.temporary import temporary_folder
 from intrabench.mask import Array, box_slices
 from intrabench.target import Target
-from intrabench.volume import Volume, in_hounsfield, states_ct
+from intrabench.volume import in_hounsfield, states_ct
 
 TINY = 5
 """A component with fewer voxels is probably a drawing error, not anatomy."""
@@ -197,7 +197,9 @@ def _found(dataset: Dataset, case: str) -> CaseFound:
         volume, targets = load_case(dataset, case, Files(store.downloads_of(), folder / "unpacked"))
     counted = tuple(_counted(target) for target in targets)
     place = FILE if isinstance(dataset, Folder) else "its card"
-    warnings = [*volume.notes, *_about_image(volume)]
+    warnings = [*volume.notes]
+    if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
+        warnings.append(f"a spacing of {_text(volume.spacing_mm)} mm is unusual; is it in millimetres?")
     warnings += _about_modality(volume.array, dataset.card.modality or volume.modality, place)
     warnings += [] if targets else ["the case has no target, so nothing can be segmented"]
     lowest = volume.array.min()
@@ -224,13 +226,6 @@ def _counted(target: Target) -> TargetFound:
     return TargetFound(
         target.id, target.label, target.mask.voxels, round(target.volume_ml, 3), slices, components, tiny
     )
-
-
-def _about_image(volume: Volume) -> list[str]:
-    warnings = []
-    if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
-        warnings.append(f"a spacing of {_text(volume.spacing_mm)} mm is unusual; is it in millimetres?")
-    return warnings
 
 
 def _about_modality(array: Array, modality: str, place: str) -> list[str]:

@@ -8,10 +8,8 @@ from functools import cache
 
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.errors import IntraBenchError, attempt, cause, in_words
+from intrabench.errors import IntraBenchError, attempt, cause, in_words, some
 
-_NAMED = 3
-"""Cases that a line names, at most."""
 _SEVERAL = 3
 """From so many different sentences of one kind on, one stands for all, even if one case has several of them."""
 
@@ -46,11 +44,6 @@ def once(notes: Iterable[tuple[str, str]], labels: Collection[str] = (), every: 
     return lines
 
 
-def _some(names: Sequence[str]) -> str:
-    """Names in a line, of many the first ones."""
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-
-
 _NAMES = re.compile(
     r'"[^"]*"|(?<![\w/.+-])[\w+-][\w.+-]*\.(?:nii\.gz|nii|nrrd|mh[ad]|mg[hz]|dcm|np[yz]|png|jpe?g|tiff?)\b'
     "|#[0-9a-f]{6}(?:, #[0-9a-f]{6})*"
@@ -65,7 +58,7 @@ def _whole(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def _before(cases: Sequence[str]) -> str:
-    return f"{_some(cases)}: " if any(cases) else ""
+    return f"{some(cases)}: " if any(cases) else ""
 
 
 def remarks_of(dataset: Dataset) -> Sequence[str]:

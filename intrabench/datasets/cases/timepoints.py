@@ -1,4 +1,4 @@
-"""The time points of patients: what was scanned when, the prior of a case, and what of it is in both."""
+"""The time points of patients: what was scanned when, and the prior of a case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from intrabench.datasets.base import Dataset, cases_of, patient_of, series_of, time_of
 from intrabench.datasets.cases import store
-from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase
+from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.errors import several
 
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?!\d)")
@@ -51,64 +51,6 @@ def _order(time: str) -> tuple[str | Decimal, ...]:
     return tuple(Decimal(part) if place % 2 else part for place, part in enumerate(parts))
 
 
-def priors_of(dataset: Dataset, points: Sequence[TimePoint]) -> dict[str, str]:
-    """The prior of each case of a patient that has one: a case at the time point before.
-
-    If either time point has several cases, it is the only one of the same `Dataset.series` as the case.
-
-    Raises:
-        IntraBenchError: the data set gives a series that is none.
-    """
-    priors = {}
-    for before, now in pairwise(points):
-        single = len(before.cases) == len(now.cases) == 1
-        for case in now.cases:
-            alike = [one for one in before.cases if single or series_of(dataset, one) == series_of(dataset, case)]
-            if len(alike) == 1:
-                priors[case] = alike[0]
-    return priors
-
-
-def prior_of(dataset: Dataset, case: str) -> str | None:
-    """The prior of a case, as in `priors_of`; None if it has none.
-
-    Raises:
-        IntraBenchError: the data set gives a patient, time or series that is none.
-    """
-    return priors_of(dataset, time_points(dataset).get(patient_of(dataset, case), [])).get(case)
-
-
-@dataclass(frozen=True)
-class Structures:
-    """Which targets a case and its prior have in common, by their ids (``label.instance``); no masks are compared.
-
-    same: those of both. new, vanished: what only the case, or only the prior, has. unclear: labels of both of which one
-    has several or another instance, as equal numbers need not be equal structures; there are none in a data set that
-    says that they are (`Dataset.same_instances`).
-    """
-
-    same: tuple[str, ...]
-    new: tuple[str, ...]
-    vanished: tuple[str, ...]
-    unclear: tuple[str, ...]
-
-    @classmethod
-    def of(cls, prior: CaseIndex, case: CaseIndex, same_instances: bool) -> Structures:
-        """Those of two cases. A target without voxels is none."""
-        before, now = ({info.id: info.label for info in index.targets if info.voxels} for index in (prior, case))
-        ids: dict[str, set[str]] = {}
-        for one, label in (*before.items(), *now.items()):
-            ids.setdefault(label, set()).add(one)
-        shared = set(before.values()) & set(now.values())
-        unclear = {label for label in shared if len(ids[label]) > 1 and not same_instances}
-        return cls(
-            tuple(one for one, label in now.items() if one in before and label not in unclear),
-            tuple(one for one, label in now.items() if one not in before and label not in unclear),
-            tuple(one for one, label in before.items() if one not in now and label not in unclear),
-            tuple(label for label in ids if label in unclear),
-        )
-
-
 @dataclass(frozen=True)
 class FollowUp:
     """A case and its prior, of the same patient. times: of the prior and of the case, as the data set writes them."""
@@ -131,18 +73,12 @@ class FollowUp:
             store.prepare(self.dataset, case, root)
         return store.open_case(self.dataset, self.prior, root), store.open_case(self.dataset, self.case, root)
 
-    def structures(self, root: Path | None = None) -> Structures:
-        """Which targets the two have in common, and which are new or have vanished.
-
-        Raises:
-            IntraBenchError: one of them cannot be downloaded or converted.
-        """
-        prior, case = (store.prepare(self.dataset, case, root) for case in (self.prior, self.case))
-        return Structures.of(prior, case, self.dataset.same_instances)
-
 
 def follow_ups(dataset: Dataset, cases: Sequence[str] | None = None) -> Iterator[FollowUp]:
     """All pairs of a case and its prior, by patient and time. None is converted before it is opened.
+
+    The prior is a case at the time point before; if either time point has several, the only one of the same
+    `Dataset.series` as the case.
 
     cases: those that may be in pairs; None: all.
 
@@ -150,9 +86,12 @@ def follow_ups(dataset: Dataset, cases: Sequence[str] | None = None) -> Iterator
         IntraBenchError: the data set gives a patient, time or series that is none.
     """
     for patient, points in time_points(dataset, cases).items():
-        times = {case: point.time for point in points for case in point.cases}
-        for case, prior in priors_of(dataset, points).items():
-            yield FollowUp(dataset, patient, prior, case, (times[prior], times[case]))
+        for before, now in pairwise(points):
+            single = len(before.cases) == len(now.cases) == 1
+            for case in now.cases:
+                alike = [one for one in before.cases if single or series_of(dataset, one) == series_of(dataset, case)]
+                if len(alike) == 1:
+                    yield FollowUp(dataset, patient, alike[0], case, (before.time, now.time))
 
 
 def time_check(dataset: Dataset, cases: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:

@@ -193,10 +193,15 @@ def find_series(folder: Path, listing: bool = True) -> tuple[list[FoundSeries], 
 
 
 def files_below(folder: Path) -> Iterator[Path]:
-    """The files of a folder at any depth, without hidden ones and those of hidden folders."""
+    """The files of a folder at any depth, without hidden ones and links to nothing."""
+    return filter(_is_file, paths_below(folder))
+
+
+def paths_below(folder: Path) -> Iterator[Path]:
+    """All that is in a folder at any depth and is no folder, without what is hidden; sorted folder by folder."""
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] != "."]
-        yield from (path for name in names if name[0] != "." and _is_file(path := Path(place, name)))
+        folders[:] = sorted(name for name in folders if name[0] != ".")
+        yield from (Path(place, name) for name in sorted(names) if name[0] != ".")
 
 
 def _is_file(path: Path) -> bool:

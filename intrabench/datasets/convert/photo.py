@@ -32,7 +32,6 @@ Coding = Literal["any", "channel0", "packed", "palette"]
 ignored at 128. packed: the number is red + 256 green + 65536 blue. palette: the number is the palette index or the
 grey value. Source of the first three: the loaders of RClicks, where OpenCV reads blue first."""
 
-SUFFIXES = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 IGNORED = -1
 """The label of ignored pixels."""
 VOID = 255

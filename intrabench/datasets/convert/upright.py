@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from intrabench.datasets.convert.resample import labels_onto_grid, onto_grid
 from intrabench.datasets.convert.segments import Segment
 from intrabench.errors import IntraBenchError
-from intrabench.files.grid import Original
+from intrabench.files.grid import Original, corners
 from intrabench.mask import Array, Floats, Mask
 from intrabench.volume import Grid, Volume
 
@@ -48,7 +48,7 @@ def upright(volume: Volume, segments: Sequence[Segment]) -> tuple[Volume, list[S
     directions, lengths = np.linalg.qr(old.affine[:3, :3])
     steps = np.diag(lengths)
     shear = lengths / steps[:, None]  # from indices of the old grid to those of the new one, but for the origin
-    ends = np.stack(np.meshgrid(*((0, extent - 1) for extent in old.shape)), axis=-1).reshape(-1, 3) @ shear.T
+    ends = corners(old.shape) @ shear.T
     low, high = np.floor(ends.min(axis=0).round(3)), np.ceil(ends.max(axis=0).round(3))
     affine = np.eye(4)
     affine[:3, :3] = directions * steps

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from intrabench.datasets.convert.photo import PIXELS, SUFFIXES, Pixels, read_objects, read_photo
+from intrabench.datasets.convert.photo import PIXELS, Pixels, read_objects, read_photo
 from intrabench.datasets.convert.segments import Segment, Strokes
 from intrabench.errors import IntraBenchError
+from intrabench.files.pictures import SUFFIXES
 from intrabench.files.scribble_file import joined, lines_of, pixels_of, read_scribbles
 from intrabench.mask import Array, Mask
 from intrabench.prompts import Scribble

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from intrabench.datasets.convert.annotations import FORMATS, annotated, read_annotations, segments_of
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.photo import read_photo
 from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
-from intrabench.datasets.folder.pairing import DRAWN
+from intrabench.datasets.folder.pairing import DRAWN, files_in
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError
+from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.volume import check_intensities
 
 PLACES = ("annotations", "groundTruth")
@@ -64,9 +64,9 @@ def annotated_photos(path: Path, label: Path | None, channel: int) -> Annotated 
     places = [label] if label else [path / name for name in PLACES]
     images = path / "images" if (path / "images").is_dir() else path
     where = [place for place in places if place.is_dir() and place.name in PLACES]
-    pictures, kind = _files(images, PICTURES), "annotated photographs"
+    pictures, kind = files_in(images, PICTURES), "annotated photographs"
     found: dict[tuple[Path, ...], Annotated] = {
-        (place,): one for place in where if (one := _annotated(kind, pictures, _files(place, {*FORMATS, *PICTURES})))
+        (place,): one for place in where if (one := _annotated(kind, pictures, files_in(place, {*FORMATS, *PICTURES})))
     }
     return first_of(path, found)
 
@@ -75,9 +75,9 @@ def photos_beside_annotations(path: Path, label: Path | None, channel: int) -> A
     """A folder with NAME.jpg beside NAME_human_segmentations.npz, or beside NAME.mat of BSDS500."""
     if label is not None or not path.is_dir():
         return None
-    pictures, arrays = _files(path, PICTURES), _files(path, (".npy", ".npz"))
+    pictures, arrays = files_in(path, PICTURES), files_in(path, (".npy", ".npz"))
     named = [one for one in arrays if one.stem.endswith(DRAWN)]
-    files = [*named, *_files(path, (".mat",))]
+    files = [*named, *files_in(path, (".mat",))]
     kind = "photographs beside annotations"
     found = _annotated(kind, pictures, files)
     if found is not None and any(drawn for _, drawn in found.content.values()):
@@ -87,10 +87,6 @@ def photos_beside_annotations(path: Path, label: Path | None, channel: int) -> A
     photo = named[0].stem.removesuffix(DRAWN)
     problem = f"{named[0]} has no photograph beside it; expected {photo}.jpg or {photo}.png"
     return Annotated(kind=kind, content={}, problem=problem)
-
-
-def _files(folder: Path, suffixes: Collection[str]) -> list[Path]:
-    return sorted(one for one in folder.iterdir() if one.suffix.lower() in suffixes and one.name[0] != ".")
 
 
 def _annotated(kind: str, pictures: Sequence[Path], files: Sequence[Path]) -> Annotated | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import islice
 from pathlib import Path
 
+from intrabench.datasets.convert.dicom_series import paths_below
 from intrabench.datasets.folder.dicom import has_dicom
 from intrabench.datasets.folder.pairing import Pair, ending
-from intrabench.datasets.folder.pairs import Pairs, stated
+from intrabench.datasets.folder.pairs import Pairs, channel_notes, stated
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
 from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import IntraBenchError, several
@@ -53,8 +53,7 @@ def by_pattern(
         IntraBenchError: there is no such channel.
     """
     names = list(channels) or [one.text for one in patterns.image]
-    if len(names) > 1 and channel >= len(names):
-        raise IntraBenchError(f"{root} has no channel {channel}; it has {', '.join(names)}, counted from 0")
+    notes = channel_notes(root, names, channel) if len(names) > 1 else []
     if channel and patterns.image[0].folders:
         raise IntraBenchError(f"{root} has DICOM series, which have no channels; omit channel={channel}")
     cases = _cases(root, patterns)
@@ -70,7 +69,6 @@ def by_pattern(
                 files = f"{content[full].files[0]} and {pair.files[0]}"
                 pair = replace(pair, problem=f"{files} would both be of case {full}; rename one of them")
             content[full.encode(errors="backslashreplace").decode()] = pair
-    notes = [f"of the channels {', '.join(names)} only {names[channel]} is used"] if len(names) > 1 else []
     if patterns.label and patterns.structures:
         without = [name for name, pair in content.items() if not pair.problem and not pair.label]
         notes += [f"{several(len(without), 'case')} without a label map, such as {one}" for one in without[:1]]
@@ -104,17 +102,10 @@ def check_found(root: Path, patterns: FilePatterns, channel: int, found: Pairs) 
 def _nearest(root: Path, pattern: Pattern) -> str:
     """The path in `root` that is most like a pattern, of the first thousand files; empty if there is none."""
     fixed = pattern.fixed.lower()
-    files = (path for path in _visible(root) if path != root / FILE)
+    files = (path for path in paths_below(root) if path != root / FILE)
     places = (path.parent if pattern.folders else path for path in islice(files, _LOOKED_AT))
     paths = [f"{place.relative_to(root)}{'/' if pattern.folders else ''}" for place in places]
     return max(paths, key=lambda one: SequenceMatcher(None, fixed, one.lower()).ratio(), default="")
-
-
-def _visible(root: Path) -> Iterator[Path]:
-    """The files at any depth, sorted folder by folder."""
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name[0] != ".")
-        yield from (Path(folder, name) for name in sorted(names) if name[0] != ".")
 
 
 def _cases(root: Path, patterns: FilePatterns) -> dict[str, _Case]:
@@ -185,16 +176,14 @@ def _pairs(root: Path, patterns: FilePatterns, name: str, case: _Case, channel: 
         elif not drawn:
             expected = " or ".join(str(root / one.filled(case.texts)) for one in patterns.labels.values())
             problem = f"{images[0]} has no label {expected}; add one, or remove the image"
-        yield (
-            rater,
-            Pair(
-                images[0] if images else None,
-                next(iter(files.get("", [])), None),
-                channel,
-                problem,
-                patient or (name if rater else ""),
-                tuple((label, paths[0]) for label, paths in sorted(files.items()) if label),
-                case.texts.get("time", ""),
-                " ".join(filter(None, (scan, rater))),
-            ),
+        pair = Pair(
+            image=images[0] if images else None,
+            label=files[""][0] if "" in files else None,
+            channel=channel,
+            problem=problem,
+            patient=patient or (name if rater else ""),
+            structures=tuple((label, paths[0]) for label, paths in sorted(files.items()) if label),
+            time=case.texts.get("time", ""),
+            series=" ".join(filter(None, (scan, rater))),
         )
+        yield rater, pair

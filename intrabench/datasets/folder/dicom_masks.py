@@ -9,7 +9,7 @@ from pathlib import Path
 
 from intrabench.datasets.convert.dicom_series import FoundSeries, files_below, find_series
 from intrabench.datasets.folder.dicom import has_dicom, is_drawn, is_scan
-from intrabench.datasets.folder.pairing import VOLUMES, Pair, ending, is_label, pair_up, stem
+from intrabench.datasets.folder.pairing import VOLUMES, Pair, ending, pair_up, parted, stem
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.rules import FILE
 from intrabench.datasets.folder.templates import role, words_of
@@ -84,7 +84,7 @@ def _has_pair(files: Sequence[Path]) -> bool:
 
     Either two names say it, or the words that not all names have.
     """
-    pairs = pair_up([one for one in files if not is_label(one)], [one for one in files if is_label(one)])
+    pairs = pair_up(*parted(files))
     words = [words_of(stem(one)) for one in files]
     roles = {role({word for word in one if any(word not in other for other in words)}) for one in words}
     return any(not pair.problem for pair in pairs.values()) or ("image" in roles and len(roles) > 1)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from intrabench.datasets.convert.dicom_series import paths_below
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.rules import Rules
-from intrabench.errors import several
+from intrabench.errors import several, some
 from intrabench.volume import Volume
 
 _BESIDE = re.compile(
@@ -24,8 +24,6 @@ _BESIDE = re.compile(
 """Endings of files about data, which nobody takes for scans or labels."""
 _HEADERS = (".hdr", ".mhd", ".nhdr")
 """Endings of files whose voxels are in another one of the same name."""
-_SHOWN = 6
-"""Endings that a note names at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +73,10 @@ class Layout(ABC):
         """The time point of its patient that a case is, if the files say it, else an empty text."""
         return ""
 
+    def series(self, case: str) -> str:
+        """Which of several scans of a patient at one time a case is, if the files say it, else an empty text."""
+        return ""
+
     @abstractmethod
     def local_files(self, case: str) -> tuple[Path, ...]:
         """The files that a case is made from."""
@@ -86,10 +88,6 @@ class Layout(ABC):
         Raises:
             IntraBenchError: files are missing, cannot be read or do not fit together.
         """
-
-    def series(self, case: str) -> str:
-        """Which of several scans of a patient at one time a case is, if the files say it, else an empty text."""
-        return ""
 
 
 _Found = TypeVar("_Found", bound=Layout)
@@ -128,18 +126,9 @@ def of_unknown_kind(folders: Iterable[Path], used: Collection[Path]) -> tuple[st
     found = Counter(
         path.suffix.lower()
         for folder in folders
-        for path in _visible(folder)
+        for path in paths_below(folder)
+        if path.suffix and not ending(path) and not _BESIDE.fullmatch(path.suffix)
         if path not in used and headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix("")))
     )
-    endings = [one for one, _ in found.most_common()]
-    named = f"{', '.join(endings[:_SHOWN])}{' ...' if len(endings) > _SHOWN else ''}"
+    named = some([one for one, _ in found.most_common()])
     return (not_used(f"{several(found.total(), 'file')} of unknown kind ({named})"),) if found else ()
-
-
-def _visible(folder: Path) -> Iterator[Path]:
-    """The files below a folder that have an ending which nobody knows."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name[0] != "."]
-        for path in (Path(place, name) for name in names if name[0] != "."):
-            if path.suffix and not _BESIDE.fullmatch(path.suffix) and not ending(path):
-                yield path

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from intrabench.datasets.folder.layout import first_of
 from intrabench.datasets.folder.pairing import Pair, files_in, stem
-from intrabench.datasets.folder.pairs import Pairs
+from intrabench.datasets.folder.pairs import Pairs, channel_notes
 from intrabench.datasets.folder.rules import IGNORE
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, some
 from intrabench.files.documents import read_json
 
 FILE = "dataset.json"
@@ -63,19 +63,16 @@ def _layout(
     """The cases of a folder of images, with what ``dataset.json`` says if it is there."""
     there = described.is_file()
     channels = _channels(content) if there else _numbers(images, pairs)
-    if channels and channel >= len(channels):
-        where = described if there else images
-        raise IntraBenchError(f"{where} has no channel {channel}; it has {', '.join(channels)}, counted from 0")
+    told = channel_notes(described if there else images, channels, channel)
     regions = regions_of(content.get("labels"), described) if there else {}
     notes = [] if there else [f"there is no {FILE}, which would name values and channels"]
-    notes += [f"of the channels {', '.join(channels)} only {channels[channel]} is used"] if len(channels) > 1 else []
     return Pairs(
         kind="nnU-Net",
         content=pairs,
         regions=regions,
         labels=tuple(name for name in regions if name != IGNORE),
         stated=_stated(content, channels[channel] if there and channels else ""),
-        notes=tuple(notes),
+        notes=(*notes, *told),
         more=(described,) if there else (),
     )
 
@@ -177,19 +174,15 @@ def in_raw(spec: str) -> str:
     found = [one for one in there if name in (one, one.partition("_")[0])]
     if len(found) != 1:
         what = "several data sets of the id" if found else "no data set"
-        raise IntraBenchError(f"{RAW}, {raw}, has {what} {name}; give one of {_some(found or there)}")
+        raise IntraBenchError(f"{RAW}, {raw}, has {what} {name}; give one of {some(found or there)}")
     return f"{raw / found[0]}{colon}{parameters}"
 
 
 def of_raw(path: Path) -> str:
     """Which data sets a folder such as `RAW` holds, one sentence; empty if it holds none."""
     there = _data_sets(path)
-    return f"{path} holds data sets of nnU-Net; give the path of one of {_some(there)}" if there else ""
+    return f"{path} holds data sets of nnU-Net; give the path of one of {some(there)}" if there else ""
 
 
 def _data_sets(path: Path) -> list[str]:
     return sorted(one.name for one in path.iterdir() if _ID.fullmatch(one.name) and one.is_dir())
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join([*names[:8], *(["..."] if len(names) > 8 else [])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import zipfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def read_npz(image: Path, label: Path, values: LabelValues = WHOLE) -> LoadedCas
     Raises:
         IntraBenchError: the file is truncated or not npz, an array is missing, or arrays do not fit together.
     """
-    (imgs,), (gts,) = _arrays(image, "imgs"), _arrays(label, "gts")
+    imgs, gts = _array(image, "imgs"), _array(label, "gts")
     if imgs.shape not in ((gts.shape, (*gts.shape, 3)) if gts.ndim == 2 else (gts.shape,)) or gts.ndim not in (2, 3):
         raise IntraBenchError(
             f"{label} has gts of shape {gts.shape}, but imgs of {image.name} have {imgs.shape}; expected one "
@@ -49,7 +49,7 @@ def read_npz(image: Path, label: Path, values: LabelValues = WHOLE) -> LoadedCas
     if gts.ndim == 2:
         notes = (_FLAT, *_unread(image, label, ("imgs", "gts")))
         return LoadedCase(replace(as_photo(imgs), notes=notes), segments_of(labels[None], "object"))
-    (spacing,) = _arrays(image, "spacing")
+    spacing = _array(image, "spacing")
     lengths = spacing.shape == (3,) and spacing.dtype.kind in "iuf"
     if not lengths or not (np.isfinite(spacing) & (spacing > 0)).all():
         raise IntraBenchError(f"{image} has the spacing {spacing.tolist()}, expected three lengths in mm; correct it")
@@ -104,12 +104,10 @@ def _unread(image: Path, label: Path, names: Collection[str]) -> tuple[str, ...]
     return (f"the file has other arrays, which are not read: {', '.join(sorted(found))}",) if found else ()
 
 
-def _arrays(path: Path, *names: str) -> Sequence[Array]:
+def _array(path: Path, name: str) -> Array:
     with reading(path), Arrays(path) as stored:
         found = set(stored)
-        arrays = [stored[name] for name in names if name in found]
-    for name in names:
-        if name not in found:
-            remedy = "give the files that contain it as IMAGES:label=LABELS" if name == "gts" else "export it again"
-            raise IntraBenchError(f"{path} has no array {name!r}, only {', '.join(sorted(found))}; {remedy}")
-    return arrays
+        if name in found:
+            return stored[name]
+    remedy = "give the files that contain it as IMAGES:label=LABELS" if name == "gts" else "export it again"
+    raise IntraBenchError(f"{path} has no array {name!r}, only {', '.join(sorted(found))}; {remedy}")

@@ -6,11 +6,14 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
+from intrabench.datasets.convert.dicom_series import files_below
 from intrabench.files.headers import files_of
+from intrabench.files.label_names import table_beside
 from intrabench.files.names import check_utf8, one_line
+from intrabench.files.pictures import SUFFIXES as PICTURES
 
 VOLUMES = (".nii", ".nii.gz", ".mgz", ".mgh", ".hdr", ".nrrd", ".nhdr", ".mha", ".mhd")
 NPZ = ".npz"
@@ -46,19 +49,22 @@ class Pair:
         """The files of what was drawn, each with the name of its structure, empty for a file with all labels."""
         return (*([("", self.label)] if self.label else []), *self.structures)
 
-    @property
+    @cached_property
     def files(self) -> tuple[Path, ...]:
-        """All files, each once, also those with the voxels of a header; of a folder those in it, at any depth."""
+        """All files, each once, also those with voxels of a header or names of values; of a folder `files_below`."""
         image = [self.image] if self.image else []
         if self.image and self.image.is_dir():
-            image = sorted(path for path in self.image.rglob("*") if path.is_file())
+            image = sorted(files_below(self.image))
         named = (*image, *(path for _, path in self.labels))
-        return tuple(dict.fromkeys(file for path in named for file in files_of(path)))
+        table = table_beside(self.label) if self.label and ending(self.label) in VOLUMES else None
+        return tuple(dict.fromkeys((*(file for path in named for file in files_of(path)), *([table] if table else []))))
 
 
-def files_in(folder: Path) -> list[Path]:
-    """The images, label maps and pictures in a folder, sorted and without hidden files."""
-    return sorted(path for path in folder.iterdir() if ending(path) and path.name[0] != "." and not path.is_dir())
+def files_in(folder: Path, endings: Iterable[str] = _ENDINGS) -> list[Path]:
+    """The files in a folder with one of these endings, by default of all known formats, sorted, without hidden ones."""
+    wanted = tuple(endings)
+    found = (path for path in folder.iterdir() if path.name.lower().endswith(wanted) and path.name[0] != ".")
+    return sorted(path for path in found if not path.is_dir())
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
@@ -100,6 +106,14 @@ def check_name(path: Path) -> None:
 def is_label(path: Path) -> bool:
     """Whether the name of a file says that it holds labels."""
     return bool(_LABEL.search(stem(path))) or is_nameless(path)
+
+
+def parted(files: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+    """Images, and the files whose names say that they hold labels."""
+    images, labels = list[Path](), list[Path]()
+    for path in files:
+        (labels if is_label(path) else images).append(path)
+    return images, labels
 
 
 def is_nameless(path: Path) -> bool:

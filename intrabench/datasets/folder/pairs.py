@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.convert.segments import Segment
 from intrabench.datasets.folder.dicom import Dicom
 from intrabench.datasets.folder.layout import Layout, LoadedCase, first_of
@@ -22,16 +21,17 @@ from intrabench.datasets.folder.pairing import (
     check_name,
     ending,
     files_in,
-    is_label,
     is_nameless,
     labelled,
     pair_up,
+    parted,
     stem,
 )
 from intrabench.datasets.folder.reading import read_pair
 from intrabench.datasets.folder.rules import Rules
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.label_names import label_names, table_beside
+from intrabench.files.label_names import label_names
+from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.files.pictures import pages
 from intrabench.mask import Mask
 
@@ -92,10 +92,8 @@ class Pairs(Layout):
         )
 
     def local_files(self, case: str) -> tuple[Path, ...]:
-        """The image and the label files, with a table of names of values, and the files that all cases use."""
-        pair = self.content[case]
-        table = table_beside(pair.label) if pair.label and ending(pair.label) in VOLUMES else None
-        return *pair.files, *([table] if table else []), *self.more
+        """The files of the case, and those that all cases use."""
+        return *self.content[case].files, *self.more
 
     def load(self, case: str, rules: Rules) -> LoadedCase:
         """The image and its segments, with the names of the regions."""
@@ -138,7 +136,7 @@ def npz(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """A folder of ``.npz`` files that hold images and labels."""
     if label is not None or not path.is_dir():
         return None
-    files = [file for file in files_in(path) if ending(file) == NPZ and not stem(file).endswith(DRAWN)]
+    files = [file for file in files_in(path, [NPZ]) if not stem(file).endswith(DRAWN)]
     content = {stem(file): Pair(file, file, channel) for file in files}
     return Pairs(kind="npz of CVPR challenges", content=content) if content else None
 
@@ -147,7 +145,7 @@ def images_beside_labels(path: Path, label: Path | None, channel: int) -> Pairs 
     """A folder of images and labels, which have endings such as _seg, or of one image and one label without a name."""
     if label is not None or not path.is_dir():
         return None
-    images, labels = _images_and_labels(path, (*VOLUMES, *PICTURES))
+    images, labels = parted(files_in(path, (*VOLUMES, *PICTURES)))
     found = _paired("images beside labels", images, labels, channel)
     if len(images) == len(labels) == 1 and is_nameless(labels[0]):
         found = replace(found, content={case_of(images[0]): Pair(images[0], labels[0], channel)})
@@ -161,7 +159,7 @@ def case_folders(path: Path, label: Path | None, channel: int) -> Pairs | None:
     content = dict[str, Pair]()
     for folder in sorted(one for one in path.iterdir() if one.is_dir() and one.name[0] != "."):
         try:
-            images, labels = _images_and_labels(folder, VOLUMES)
+            images, labels = parted(files_in(folder, VOLUMES))
         except PermissionError:
             content[folder.name] = Pair(None, None, problem=f"{folder} cannot be read; check its permissions")
             continue
@@ -177,23 +175,16 @@ def _too_many(folder: Path, images: Sequence[Path], labels: Sequence[Path]) -> s
     return f"{folder} has {names}, of which one image and one label are expected; move the others elsewhere"
 
 
-def _images_and_labels(folder: Path, endings: Collection[str]) -> tuple[list[Path], list[Path]]:
-    """The files in a folder, those last whose names say that they hold labels."""
-    files = [file for file in files_in(folder) if ending(file) in endings]
-    return [file for file in files if not is_label(file)], [file for file in files if is_label(file)]
-
-
 def photos_beside_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """A folder of photographs, each a JPEG beside a mask of the same name in another format: NAME.jpg, NAME.png."""
     if label is not None or not path.is_dir():
         return None
-    photos = [file for file in files_in(path) if ending(file) in PHOTOS]
+    photos, others = files_in(path, PHOTOS), files_in(path, MASKS)
     names = {stem(file) for file in photos}
-    masks = [file for file in files_in(path) if ending(file) in MASKS and stem(file) in names]
+    masks = [file for file in others if stem(file) in names]
     if not masks:
         return None
-    alone = (file for file in files_in(path) if ending(file) in MASKS and stem(file) not in names)
-    lonely = [file for file in alone if not is_label(file)]  # labels are of `images_beside_labels`
+    lonely, _ = parted(file for file in others if stem(file) not in names)  # labels are of `images_beside_labels`
     many = several(len(lonely), "picture")
     notes = [f"left out for lack of a photograph of the same name: {many}, such as {one.name}" for one in lonely[:1]]
     return replace(_paired("photographs beside masks", photos, masks, channel), notes=tuple(notes))
@@ -216,6 +207,17 @@ def stated(images: Sequence[Path]) -> dict[str, str]:
     """What a card can say of images: photographs state what they are; stacks of pages are none."""
     photos = bool(images) and all(ending(image) in PICTURES and pages(image) == 1 for image in images)
     return {"modality": "natural RGB"} if photos else {}
+
+
+def channel_notes(place: Path, channels: Sequence[str], channel: int) -> list[str]:
+    """That one of several channels is used. place: what has them, for messages.
+
+    Raises:
+        IntraBenchError: there is no such channel.
+    """
+    if channels and channel >= len(channels):
+        raise IntraBenchError(f"{place} has no channel {channel}; it has {', '.join(channels)}, counted from 0")
+    return [f"of the channels {', '.join(channels)} only {channels[channel]} is used"] if len(channels) > 1 else []
 
 
 def _is_named(label: Path | None) -> bool:

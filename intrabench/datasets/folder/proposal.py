@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.by_pattern import by_pattern
 from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
@@ -30,6 +29,7 @@ from intrabench.datasets.folder.templates import (
 )
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
+from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.volume import read_grid_array
 
 _RATER = re.compile(r"(?:rater|reader|observer|annotator|expert|radiologist)[-_ ]?\w+", re.IGNORECASE)

@@ -11,7 +11,6 @@ from intrabench.datasets.folder.by_pattern import by_pattern
 from intrabench.datasets.folder.layout import not_used
 from intrabench.datasets.folder.pairs import Pairs
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
-from intrabench.datasets.folder.rules import LayoutName
 from intrabench.errors import several
 
 
@@ -95,7 +94,7 @@ _ORGANS = (
     "liver, right kidney, spleen, pancreas, aorta, inferior vena cava, right adrenal gland, left adrenal gland, "
     "gallbladder, esophagus, stomach, duodenum, left kidney"
 )
-PUBLISHED: Mapping[LayoutName, Published] = {
+PUBLISHED: Mapping[str, Published] = {
     "totalsegmentator": Published(
         kind="TotalSegmentator",  # and AbdomenAtlas, which has a label map, too
         image=("{case}/ct.nii.gz",),

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from intrabench.datasets.convert.label_map import segments_of
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
-from intrabench.datasets.convert.photo import read_objects, read_photo
+from intrabench.datasets.convert.photo import check_size, read_objects, read_photo
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
-from intrabench.datasets.convert.segments import Segment
+from intrabench.datasets.convert.segments import Drawn, Segment
 from intrabench.datasets.convert.upright import from_files
 from intrabench.datasets.folder.dicom import read_only_series
 from intrabench.datasets.folder.layout import LoadedCase
@@ -25,6 +24,7 @@ from intrabench.files.geometry import geometry_notes
 from intrabench.files.grid import Grid, on_same_grid
 from intrabench.files.headers import nifti
 from intrabench.files.label_names import label_names
+from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.files.pictures import pages, read_stack
 from intrabench.mask import Array
 from intrabench.volume import Volume, check_intensities, read_grid, read_grid_array, read_image, read_labels_on
@@ -32,10 +32,8 @@ from intrabench.volume import Volume, check_intensities, read_grid, read_grid_ar
 _REMEDY = (
     "resample the labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
 )
-
-
-Read = Callable[[Path], tuple[Sequence[Segment], Sequence[str]]]
-"""What reads the segments in a file onto a scan, with notes on them."""
+Read = Callable[[Path], Drawn]
+"""What reads the segments in a file onto a scan."""
 
 
 def read_pair(image: Path, labels: Sequence[tuple[str, Path]], channel: int, rules: Rules) -> LoadedCase:
@@ -84,14 +82,14 @@ def _read_image(image: Path, channel: int, rules: Rules) -> tuple[Volume, Read]:
     return scan, lambda path: _read_labels(path, scan, image, rules)
 
 
-def _read_mask(label: Path, volume: Volume, image: Path, rules: Rules) -> tuple[list[Segment], Sequence[str]]:
+def _read_mask(label: Path, volume: Volume, image: Path, rules: Rules) -> Drawn:
     """The objects in a picture that is a mask, and what is ignored."""
     segments, ignored, told = read_objects({label: image}, volume.shape[1:], rules.pixels)
     return [*segments, *([Segment(IGNORE, ignored, 0)] if ignored.any() else [])], told
 
 
 def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
-    """A stack of pages, whose labels are stacks of as many; a picture has no sides of a patient, and so has a stack."""
+    """A stack of pages, whose labels are stacks of as many; pictures have no sides of a patient, and stacks neither."""
     scan = read_stack(image)
     depth = len(scan.array)
     spacing = rules.spacing or scan.spacing_mm
@@ -102,14 +100,13 @@ def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
         )
     check_intensities(scan.array, str(image))
 
-    def other(what: str, stated: tuple[float, float, float] | None) -> list[str]:
+    def other(what: str, stated: tuple[float, float, float] | None) -> tuple[str, ...]:
         if stated is None or np.allclose(stated, spacing, rtol=0.01):
-            return []
-        return [
-            f"the {what} another spacing, {' x '.join(f'{length:g}' for length in stated)} mm, which does not count"
-        ]
+            return ()
+        lengths = " x ".join(f"{length:g}" for length in stated)
+        return (f"the {what} another spacing, {lengths} mm, which does not count",)
 
-    def read(label: Path) -> tuple[list[Segment], list[str]]:
+    def read(label: Path) -> Drawn:
         if ending(label) not in (".tif", ".tiff"):
             raise IntraBenchError(f"{label} is no stack of pages, but {image.name} is; export both as TIFF files")
         if pages(label) != depth:
@@ -118,16 +115,12 @@ def _read_pages(image: Path, rules: Rules) -> tuple[Volume, Read]:
                 "one size"
             )
         drawn = read_stack(label)
-        if drawn.array.shape != scan.array.shape:
-            raise IntraBenchError(
-                f"{label} has pages of {drawn.array.shape[1]} x {drawn.array.shape[2]} pixels, but those of "
-                f"{image.name} have {scan.array.shape[1]} x {scan.array.shape[2]}; export both in the same size"
-            )
+        check_size(label, drawn.array.shape[1:], image, scan.array.shape[1:])
         return segments_of(rules.values.labels(drawn.array, str(label))), other("labels state", drawn.spacing_mm)
 
-    notes = [f"the {depth} pages are slices along z; the file states no orientation"]
-    notes += other("file states", scan.spacing_mm)
-    return replace(Volume.from_canonical(scan.array, spacing), notes=tuple(notes)), read
+    note = f"the {depth} pages are slices along z; the file states no orientation"
+    notes = (note, *other("file states", scan.spacing_mm))
+    return replace(Volume.from_canonical(scan.array, spacing), notes=notes), read
 
 
 def _read_channel(path: Path, channel: int) -> Volume:
@@ -159,7 +152,7 @@ def _channels(path: Path) -> int:
         return 1
 
 
-def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -> tuple[list[Segment], list[str]]:
+def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -> Drawn:
     """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`.
 
     image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own,
@@ -196,7 +189,7 @@ def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -
         notes += told
         segments = segments_of(labels)
     names = label_names(path)
-    return [replace(one, name=one.name or names.get(one.number, "")) for one in segments], notes
+    return [replace(one, name=one.name or names.get(one.number, "")) for one in segments], tuple(notes)
 
 
 def _placed(path: Path, segment: FileSegment, grid: Grid) -> Segment:

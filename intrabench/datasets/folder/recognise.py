@@ -24,13 +24,14 @@ from intrabench.datasets.folder.pairs import (
 )
 from intrabench.datasets.folder.pattern import FilePatterns
 from intrabench.datasets.folder.published import PUBLISHED
-from intrabench.datasets.folder.rules import FILE, LayoutName
+from intrabench.datasets.folder.rules import FILE
 from intrabench.datasets.folder.templates import sample
 from intrabench.datasets.folder.unknown import unrecognised
 from intrabench.datasets.folder.videos import videos
 from intrabench.errors import IntraBenchError, several
+from intrabench.specs.specs import nearest
 
-_LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]] = {
+_LAYOUTS: Mapping[str, Callable[[Path, Path | None, int], Layout | None]] = {
     **{name: one.layout for name, one in PUBLISHED.items()},
     "nnunet": nnunet,
     "videos": videos,
@@ -44,14 +45,14 @@ _LAYOUTS: Mapping[LayoutName, Callable[[Path, Path | None, int], Layout | None]]
     "dicom_masks": dicom_masks,
     "dicom": dicom,
 }
-"""Specific layouts before general ones."""
+"""By what they are called as `layout`, specific ones before general ones."""
 
 
 def recognise(
     path: Path,
     label: Path | None,
     channel: int,
-    name: LayoutName | None = None,
+    name: str = "",
     patterns: FilePatterns | None = None,
 ) -> Layout:
     """The layout of a folder or file, with a note on each file of another layout that it does not use.
@@ -72,7 +73,7 @@ def recognise(
         if patterns is not None:
             return _by_rule(path, label, channel, patterns)
         found = _found(path, label, channel, name)
-        if name is None and not any(one.complete() for one in found.values()):
+        if not name and not any(one.complete() for one in found.values()):
             _check_known(path, label, found)
         chosen = _chosen(path, found, name)
         noted = _noted(path, chosen, [one for one in found.values() if one is not chosen])
@@ -109,14 +110,22 @@ def _by_rule(path: Path, label: Path | None, channel: int, patterns: FilePattern
     return found
 
 
-def _found(path: Path, label: Path | None, channel: int, name: LayoutName | None) -> dict[LayoutName, Layout]:
-    """The layouts of a folder, also those without a complete case; if one is named, another may be broken."""
-    found: dict[LayoutName, Layout] = {}
+def _found(path: Path, label: Path | None, channel: int, name: str) -> dict[str, Layout]:
+    """The layouts of a folder, also those without a complete case; if one is named, another may be broken.
+
+    Raises:
+        IntraBenchError: there is no layout of this name, or the files of one contradict each other.
+    """
+    if name and name not in _LAYOUTS:
+        raise IntraBenchError(
+            f'{path / FILE}: there is no layout "{name}"{nearest(name, _LAYOUTS)}; choose from {", ".join(_LAYOUTS)}'
+        )
+    found: dict[str, Layout] = {}
     for key, understand in _LAYOUTS.items():
         try:
             one = understand(path, label, channel)
         except IntraBenchError as error:
-            if name in (None, key):
+            if name in ("", key):
                 raise
             one = Pairs(kind=key, content={}, problem=str(error))
         if one is not None:
@@ -124,7 +133,7 @@ def _found(path: Path, label: Path | None, channel: int, name: LayoutName | None
     return found
 
 
-def _check_known(path: Path, label: Path | None, found: Mapping[LayoutName, Layout]) -> None:
+def _check_known(path: Path, label: Path | None, found: Mapping[str, Layout]) -> None:
     """Refuse files that are in no layout, or without a complete case in any although there is a rule that they follow.
 
     Raises:
@@ -146,12 +155,12 @@ def _check_known(path: Path, label: Path | None, found: Mapping[LayoutName, Layo
         raise error
 
 
-def _chosen(path: Path, found: Mapping[LayoutName, Layout], name: LayoutName | None) -> Layout:
+def _chosen(path: Path, found: Mapping[str, Layout], name: str) -> Layout:
     """The layout that is named, else the only one of `_fitting`, else the first with cases."""
-    if name is not None and name not in found:
+    if name and name not in found:
         there = f"those found are {', '.join(found)}; choose one of them" if found else "remove the line"
         raise IntraBenchError(f'{path} has no files in the layout "{name}" that {FILE} names; {there}')
-    fitting = _fitting(found) if name is None and len(found) > 1 else {}
+    fitting = _fitting(found) if not name and len(found) > 1 else {}
     if len(fitting) > 1:
         kinds = [f'{several(len(one.complete()), "case")} as {one.kind} ("{key}")' for key, one in fitting.items()]
         raise IntraBenchError(
@@ -169,12 +178,12 @@ def _is_empty(one: Layout) -> int:
     return 1 if one.problem else 0 if one.content else 2
 
 
-def _fitting(found: Mapping[LayoutName, Layout]) -> dict[LayoutName, Layout]:
+def _fitting(found: Mapping[str, Layout]) -> dict[str, Layout]:
     """The layouts with complete cases, unless more specific ones are made of the same files.
 
     Beside a layout with several cases, a single case of files that no other layout reads is a stray.
     """
-    fitting, used = dict[LayoutName, set[Path]](), set[Path]()
+    fitting, used = dict[str, set[Path]](), set[Path]()
     for name, one in found.items():
         files = _files(one, one.complete())
         if not files <= used:

@@ -27,37 +27,13 @@ from intrabench.datasets.convert.photo import VOID, Coding, Pixels
 from intrabench.datasets.convert.polygons import Contours
 from intrabench.datasets.convert.segments import Outside, Segment
 from intrabench.datasets.folder.pattern import FilePatterns, Pattern
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, some
 from intrabench.files.documents import Unreadable, read_toml
 from intrabench.files.label_values import LabelValues, Threshold
 from intrabench.prompts import Prompts
 from intrabench.specs.specs import nearest
 
 FILE = "dataset.toml"
-LayoutName = Literal[
-    "totalsegmentator",
-    "totalsegmentator_mr",
-    "kits",
-    "kits21",
-    "lits",
-    "brats2020",
-    "brats",
-    "autopet",
-    "flare21",
-    "flare22",
-    "nnunet",
-    "videos",
-    "annotated_photos",
-    "photos_beside_annotations",
-    "two_folders",
-    "npz",
-    "images_beside_labels",
-    "photos_beside_masks",
-    "case_folders",
-    "dicom_masks",
-    "dicom",
-]
-"""The layouts of folders, specific ones before general ones."""
 IGNORE = "ignore"
 """The label of voxels that metrics ignore, as in nnU-Net."""
 
@@ -186,7 +162,7 @@ class Rules(_Table):
     modality: str = ""
     licence: str = ""
     citation: str = ""
-    layout: LayoutName | None = None
+    layout: str = ""
     image: Annotated[tuple[Pattern, ...], BeforeValidator(_as_patterns)] = ()
     label: Files = None
     structures: Files = None
@@ -319,7 +295,7 @@ class Rules(_Table):
                 if "*" not in name:
                     raise IntraBenchError(
                         f"{path}: [{section}] names {name!r}, which is no case{nearest(name, cases)}; correct or "
-                        f"remove it; the cases are {', '.join(cases[:8])}{' ...' if len(cases) > 8 else ''}"
+                        f"remove it; the cases are {some(cases)}"
                     )
 
     def unmatched(self, cases: Sequence[str]) -> list[tuple[str, str]]:

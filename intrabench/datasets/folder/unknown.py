@@ -9,13 +9,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from intrabench.datasets.convert.photo import SUFFIXES as PICTURES
 from intrabench.datasets.folder.pairing import VOLUMES, ending
 from intrabench.datasets.folder.proposal import Proposal, propose
 from intrabench.datasets.folder.published import PUBLISHED
 from intrabench.datasets.folder.rules import FILE
 from intrabench.datasets.folder.templates import listed, sample
 from intrabench.errors import IntraBenchError, several
+from intrabench.files.pictures import SUFFIXES as PICTURES
 
 GUIDE = "docs/your_own_data.md"
 _NEEDS: Mapping[str, Sequence[str]] = {

@@ -71,11 +71,6 @@ class View(Dataset):
         return f"{self.base.argument}+{short_spec_of(self.change)}"
 
     @property
-    def same_instances(self) -> bool:  # type: ignore[override]
-        """As in the data set."""
-        return self.base.same_instances
-
-    @property
     def stored_as(self) -> Dataset:
         """The data set, of which nothing is stored twice."""
         return self.base.stored_as

@@ -15,7 +15,7 @@ import intrabench
 from intrabench import Dataset, DatasetCard, IntraBenchError, Volume
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.data_check import closing, look_at
-from intrabench.datasets.cases.timepoints import Structures, follow_ups, prior_of, time_points
+from intrabench.datasets.cases.timepoints import follow_ups, time_points
 from intrabench.registry.objects import make_dataset
 from intrabench.target import Target, targets_of
 
@@ -55,12 +55,6 @@ class Visits(Dataset):
         return volume, targets_of(array, names, case, volume.spacing_mm)
 
 
-class Vertebrae(Visits):
-    """Instances have the same numbers at all times."""
-
-    same_instances = True
-
-
 @pytest.mark.parametrize(
     "times",
     [
@@ -90,8 +84,6 @@ def test_a_case_of_the_time_before_is_the_prior() -> None:
     assert [(one.patient, one.prior, one.case, one.times) for one in follow_ups(dataset)] == [
         ("Q", "Q 1", "Q 2", ("1", "2"))
     ]
-    assert prior_of(dataset, "Q 2") == "Q 1"
-    assert prior_of(dataset, "Q 1") is prior_of(dataset, "P ?") is prior_of(dataset, "P 2021-03-04") is None
 
 
 def test_of_several_cases_at_a_time_the_same_series_is_the_prior() -> None:
@@ -107,34 +99,25 @@ def test_of_several_cases_at_a_time_the_same_series_is_the_prior() -> None:
     }
 
 
-@pytest.mark.parametrize("kind", [Visits, Vertebrae])
-def test_a_pair_opens_the_prior_and_says_what_is_new(kind: type[Visits], data: Path) -> None:
-    """Several instances are the same only where the data set says so."""
-    dataset = kind(given=("P 1 - 1234", "P 2 - 13", "P 3 - 124"))
-    first, second = intrabench.follow_ups(dataset)
+def test_a_pair_opens_the_prior(data: Path) -> None:
+    dataset = Visits(given=("P 1 - 1234", "P 2 - 13", "P 3 - 124"))
+    first, _ = intrabench.follow_ups(dataset)
     assert not data.exists()  # nothing is converted before it is opened
     prior, case = first.open()
     assert (prior.index.case, case.index.case) == ("P 1 - 1234", "P 2 - 13")
     assert prior.volume.shape == SHAPE
-    (cyst,) = prior.targets(first.structures().vanished[:1])
+    (cyst,) = prior.targets(["cyst.1"])
     assert (cyst.id, cyst.mask.box) == ("cyst.1", (1, 2, 12, 3, 4, 15))
-    if kind is Vertebrae:
-        assert first.structures() == Structures(("liver.1", "lesion.1"), (), ("cyst.1", "lesion.2"), ())
-        assert second.structures() == Structures(("liver.1",), ("cyst.1", "lesion.2"), ("lesion.1",), ())
-    else:
-        assert first.structures() == Structures(("liver.1",), (), ("cyst.1",), ("lesion",))
-        assert second.structures() == Structures(("liver.1",), ("cyst.1",), (), ("lesion",))
     assert [one.case for one in intrabench.follow_ups(dataset, ["P 1*", "P 3*"])] == ["P 3 - 124"]
     assert list(intrabench.follow_ups(dataset, "P 2*")) == []
 
 
 def test_changes_of_a_data_set_keep_times_and_series(data: Path) -> None:
-    """A whole label without voxels is no structure; the prior's image is changed, too."""
-    plain = Vertebrae(given=("P 1 T1 14", "P 1 T2 14", "P 2 T1 1234"))
+    """The prior is changed, too."""
+    plain = Visits(given=("P 1 T1 14", "P 1 T2 14", "P 2 T1 1234"))
     whole = make_dataset(plain, "whole:label=cyst", "noise:sigma=0.5")
     (one,) = follow_ups(whole)
-    assert (one.prior, one.case, whole.same_instances) == ("P 1 T1 14", "P 2 T1 1234", True)
-    assert one.structures() == Structures((), ("cyst.0",), (), ())
+    assert (one.prior, one.case) == ("P 1 T1 14", "P 2 T1 1234")
     prior, case = one.open()
     assert [target.mask.voxels for target in (*prior.targets(), *case.targets())] == [0, 12]
     assert not np.array_equal(prior.volume.array, store.open_case(plain, "P 1 T1 14").volume.array)

@@ -16,7 +16,6 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.datasets.base import time_of
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.published import PUBLISHED
-from intrabench.datasets.folder.rules import LayoutName
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from tests.datasets.folder.made import NO_FILES, found, image, labels, save
@@ -31,7 +30,7 @@ class Tree:
     targets: what is found in one; several: what cases, patients and time points are called, if the tree says it.
     """
 
-    layout: LayoutName
+    layout: str
     names: tuple[str, str]
     images: str
     drawn: str
@@ -238,7 +237,7 @@ def test_a_folder_of_a_case_has_one_image_and_one_label(tmp_path: Path, wording:
 
 @pytest.mark.parametrize("layout", ["kits", "case_folders"])
 def test_a_folder_that_cannot_be_read_hides_no_other(
-    layout: LayoutName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
 ) -> None:
     tree = FIRST[layout]
     tree.made(tmp_path / "set")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.convert import dicom_series
-from intrabench.datasets.folder import recognise
 from intrabench.datasets.folder.folder import Folder
-from intrabench.datasets.folder.rules import LayoutName
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from tests.datasets.convert.dicom_files import write_ct, write_seg
@@ -234,7 +232,7 @@ def test_a_folder_with_nothing_complete_says_what_is_missing(tmp_path: Path, wor
 
 def test_a_layout_that_is_chosen_has_to_be_there(tmp_path: Path, wording: SnapshotAssertion) -> None:
     root = beside(nnunet(tmp_path / "set"))
-    for name in ("dicom", "dcm"):
+    for name in ("dicom", "dcm", "nnunett"):
         with pytest.raises(IntraBenchError) as caught:
             opened(root, layout=name)
         assert caught == wording
@@ -278,7 +276,3 @@ def test_headers_are_read_only_if_there_is_a_dicom_file(tmp_path: Path, monkeypa
     (root / "IM0001").write_bytes(bytes(128) + b"DICM")
     opened(root)
     assert root / "IM0001" in read
-
-
-def test_every_layout_has_a_name() -> None:
-    assert tuple(recognise._LAYOUTS) == get_args(LayoutName)
