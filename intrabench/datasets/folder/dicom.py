@@ -74,7 +74,8 @@ class Dicom(Layout):
 
         Since version 4 contours take all voxels on them; since version 5 segmentations of images that are not there
         belong to the only series of their study and frame of reference; since version 6 each file of a series of
-        segmentations belongs to the images that it names itself, and regions in other frames of reference to none.
+        segmentations belongs to the images that it names itself, and regions in other frames of reference, or on phases
+        that are not used, to none.
         """
         return "6"
 
