@@ -145,7 +145,8 @@ def one_phase(
     """The indices of one image per position, and a note on which these are, if images of a series share positions.
 
     drawn_on: as from `References.drawn_on`. If they name one image per position, it is taken, and the phase that has
-    most of them at other positions. phase: the one to use if they do not. name: the series, for messages.
+    most of them at other positions. phase: the one to use if they do not; None: that with most of what they name. name:
+    the series, for messages.
 
     Raises:
         IntraBenchError: images share positions, and neither labels nor `phase` choose one of each.
@@ -157,23 +158,26 @@ def one_phase(
         return list(range(len(images))), ()
     stack = _Stack(name, images, list(places.values()))
     phases = stack.phases()
-    chosen, why = _named(stack, phases, drawn_on) or _stated(stack, phases, phase)
+    chosen, why = _named(stack, phases, drawn_on, phase is None) or _stated(stack, phases, phase)
     return chosen, (_used(stack, phases, chosen, why),)
 
 
 def _named(
-    stack: _Stack, phases: _Phases | None, drawn_on: Sequence[Collection[Named]]
+    stack: _Stack, phases: _Phases | None, drawn_on: Sequence[Collection[Named]], most: bool
 ) -> tuple[list[int], str] | None:
-    """The images that labels name, completed by those of the phase with most of them; None if that is no phase."""
+    """The images that labels name, completed by those of the phase with most of them; None if that is no phase.
+
+    most: whether labels of several phases choose that with most of them.
+    """
     named = [[index for index, image in enumerate(stack.images) if image.is_in(one)] for one in drawn_on]
     certain = next((one for one in named if one and stack.once(one)), [])
     if certain and len(certain) == len(stack.places):
         return certain, "as labels name them"
-    voting = certain or next(filter(None, reversed(named)), [])
+    voting = certain or (next(filter(None, reversed(named)), []) if most else [])
     votes = [len(set(voting) & set(group)) for group in phases.groups] if phases else []
-    if not phases or votes.count(most := max(votes)) > 1 or not most:
+    if not phases or votes.count(highest := max(votes)) > 1 or not highest:
         return None
-    chosen = {stack.images[index].position: index for index in phases.groups[votes.index(most)]}
+    chosen = {stack.images[index].position: index for index in phases.groups[votes.index(highest)]}
     for index in voting:
         if certain:
             chosen[stack.images[index].position] = index

@@ -58,6 +58,11 @@ class References:
         """The images that one frame of a SEG names."""
         return _values(frame, (_DRAWN_ON[0].partition(".")[2],))
 
+    @staticmethod
+    def of_contour(contour: Any) -> frozenset[str]:
+        """The images that one contour of an RTSTRUCT names."""
+        return _values(contour, (_DRAWN_ON[1].removeprefix(f"{_CONTOURS}."),))
+
     @classmethod
     def of(cls, dataset: Any) -> References:
         """The references of a `pydicom.Dataset`."""
@@ -76,6 +81,18 @@ class References:
                 f"{path} was drawn on {named} in a different frame of reference than the series {uid}; "
                 "provide the series that it was drawn on"
             )
+
+
+def beside_named(sources: Sequence[frozenset[str]], places: NDArray[np.float64], instances: Mapping[str, int]) -> int:
+    """How many frames or contours lie more than half a step off every image that they name.
+
+    sources: the images that each names. places: its slice, as a fraction. instances: the slices of the images there.
+    """
+    named = [[instances[uid] for uid in source if uid in instances] for source in sources]
+    return sum(
+        bool(slices) and min(abs(place - one) for one in slices) > 0.5
+        for slices, place in zip(named, places.tolist(), strict=True)
+    )
 
 
 def drawn_at(dataset: Any) -> NDArray[np.float64]:

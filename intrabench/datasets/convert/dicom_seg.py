@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.datasets.convert.dicom_file import highdicom_for, read_dataset, required
 from intrabench.datasets.convert.dicom_plane import Plane, Vectors, frame_group
-from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_references import References, beside_named
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.dicom_stack import check_alike
 from intrabench.datasets.convert.resample import onto_grid, outside
@@ -47,10 +47,15 @@ def read_seg(path: Path, series: Series, resample: bool = False) -> Drawn:
     planes = _on_slices(planes, series, path)
     affine = _affine(seg, planes, grid, path)
     slices = _slices(affine, planes, path)
-    numbered, unknown = _frames_of_segments(seg, path), _unknown(seg, series)
+    sources = [References.of_frame(frame) for frame in seg.PerFrameFunctionalGroupsSequence]
+    numbered, unknown = _frames_of_segments(seg, path), _unknown(seg, sources, series)
+    others = {index for index, images in enumerate(sources) if series.has_not(images)}
     segments, empty = [], []
     for number, name in _names(seg, numbered, path).items():
-        frames, title = np.array(numbered.get(number, []), dtype=np.intp), name or f"value {number}"
+        every, title = numbered.get(number, []), name or f"value {number}"
+        frames = np.array([index for index in every if index not in others], dtype=np.intp)
+        if len(every) and not len(frames):
+            continue
         inside, cut = _stacked(seg, number, frames, slices, path)
         if not inside.any():
             empty.append(title)
@@ -64,32 +69,41 @@ def read_seg(path: Path, series: Series, resample: bool = False) -> Drawn:
         fractions = f"{path}: {title} {cut}" if cut else ""
         beside = "; also: ".join(filter(None, (beside, fractions, *notes)))
         segments.append(Segment(name, onto_grid(inside, start, grid), number, lost, beside))
-    many = several(len(empty), "segment")
-    return segments, (f"{path} describes {many} without a voxel: {some(empty)}",) if empty else ()
+    told = [f"{path} describes {several(len(empty), 'segment')} without a voxel: {some(empty)}"] if empty else []
+    if others:
+        many = several(len(others), "frame")
+        told.append(f"{path} has {many} that were drawn on another phase of the series, left out")
+    if count := beside_named(sources, _places(planes, grid), series.instances):
+        many = several(count, "frame")
+        told.append(f"{path} has {many} on other slices than the images that they name; their own positions count")
+    return segments, tuple(told)
 
 
 def _on_slices(planes: list[Plane], series: Series, path: Path) -> list[Plane]:
     """The planes where the grid of the series has its slices, if they lie in slices."""
     grid = series.volume.grid
-    along = np.linalg.inv(grid.affine)[2]
-    places = np.stack([plane.position for plane in planes]) @ along[:3] + along[3]
+    places = _places(planes, grid)
     shifts = np.outer(series.slices_at(places) - places, grid.affine[:3, 2])
     moved = [replace(plane, position=plane.position + by) for plane, by in zip(planes, shifts, strict=True)]
     if _in_slices(moved, grid):
         return moved
     if series.uneven:
         raise IntraBenchError(
-            f"{path} has frames between the slices of the series {series.uid}, whose steps are uneven; provide the "
-            "series that it was drawn on"
+            f"{path} has frames between the slices of the series {series.uid}, whose steps are uneven; {series.remedy}"
         )
     return planes
 
 
-def _unknown(seg: Any, series: Series) -> list[int]:
-    """The frames that were drawn on images of the series that are not there."""
+def _places(planes: Sequence[Plane], grid: Grid) -> Vectors:
+    """The slices of the images in which planes lie, as fractions."""
+    along = np.linalg.inv(grid.affine)[2]
+    return np.asarray(np.stack([plane.position for plane in planes]) @ along[:3] + along[3])
+
+
+def _unknown(seg: Any, sources: Sequence[frozenset[str]], series: Series) -> list[int]:
+    """The frames that were drawn on images of the series that are not there; sources: the images that each names."""
     if References.of(seg).instances.isdisjoint(series.instances):
         return []
-    sources = [References.of_frame(frame) for frame in seg.PerFrameFunctionalGroupsSequence]
     return [index for index, source in enumerate(sources) if source and source.isdisjoint(series.instances)]
 
 

@@ -32,7 +32,8 @@ from intrabench.workspace import data_root
 _IDENTITY = ("SOPInstanceUID", "SeriesInstanceUID", "FrameOfReferenceUID", "Modality")
 _ABOUT = ("SeriesNumber", "SeriesDescription", "PatientID", "StudyInstanceUID", "StudyDate", "StudyTime", "ImageType")
 _FOUND = (*_IDENTITY, *_ABOUT, *dicom_references.LISTS)
-_DATE, _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)$"), re.compile(r"(\d\d)(\d\d)?(\d\d)?")
+_DATE = re.compile(r"(\d{4})(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])$")
+_TIME = re.compile(r"(\d\d)(\d\d)?(\d\d)?")
 _DRAWN = ("SEG", "RTSTRUCT")  # modalities of segmentations
 _SHARED, _FRAMES = "SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"  # only in multi-frame files
 _READ = (
@@ -126,7 +127,7 @@ class Series:
     """A series as a volume whose file grid is ``(column, row, slice)``, with slices ordered along the normal.
 
     instances: SOPInstanceUID to the index of the slice; empty for a multi-frame file. levels: the place of each slice
-    on the third axis of the grid, as in `Stack`.
+    on the third axis of the grid, as in `Stack`. others: the images of phases that are not used.
     """
 
     volume: Volume
@@ -134,11 +135,22 @@ class Series:
     frame_of_reference: str
     instances: Mapping[str, int]
     levels: Vectors
+    others: frozenset[Named] = frozenset()
 
     @property
     def uneven(self) -> bool:
         """Whether slices are not where the grid has them, so that the series is to be resampled (`equal_steps`)."""
         return bool(np.abs(self.levels - np.arange(len(self.levels))).max() > SAME)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about what was drawn between the slices, for messages."""
+        other = ', or write gaps = "longest" in dataset.toml to use slices without a gap' if self.uneven else ""
+        return f"provide the series that it was drawn on{other}"
+
+    def has_not(self, images: Collection[str]) -> bool:
+        """Whether all images that something names are of phases that are not used; False if it names none."""
+        return bool(images) and all((uid, 0) in self.others for uid in images)
 
     def slices_at(self, places: Vectors) -> Vectors:
         """The indices of slices, as fractions, at places on the third axis of the grid; beyond its ends, too."""
@@ -289,7 +301,8 @@ def read_series(
     files, copies = _once([(path, read_dataset(path, *_READ, *more)) for path in paths], name)
     opened = lru_cache(maxsize=1)(open_frames)
     slices = [slice_ for path, header in files for slice_ in _slices(path, header, opened)]
-    used, told = one_phase([slice_.image for slice_ in slices], drawn_on, phase, name)
+    images = [slice_.image for slice_ in slices]
+    used, told = one_phase(images, drawn_on, phase, name)
     slices = [slices[index] for index in used]
     stacked = stack([slice_.plane for slice_ in slices], name, gaps, drawn)
     ordered = [slices[index] for index in stacked.order]
@@ -309,7 +322,13 @@ def read_series(
         str(first.get("FrameOfReferenceUID", "")),
         {one.image.uid: place for place, one in enumerate(ordered) if not one.image.part},
         stacked.levels,
+        _names(images) - _names([one.image for one in slices]),
     )
+
+
+def _names(images: Iterable[Image]) -> frozenset[Named]:
+    """All that labels may call images."""
+    return frozenset((one.uid, frame) for one in images for frame in (0, one.frame))
 
 
 def _once(files: Sequence[tuple[Path, Any]], name: str) -> tuple[list[tuple[Path, Any]], list[str]]:

@@ -129,13 +129,16 @@ def _longest(along: Vectors, drawn: Vectors) -> tuple[slice, tuple[str, ...]]:
     along: ascending positions on the normal, in mm; drawn: those of what was drawn.
     """
     runs, last = [], 0
+    usual = _usual(np.diff(along)) if len(along) > 1 else 0.0
     for first in range(max(len(along) - 1, 1)):
         last = max(last, first)
         while last + 1 < len(along) and _even(along[first : last + 2]):
             last += 1
-        if last == first or _even(along[first : last + 1]):
+        # two slices are always even, also those on both sides of a gap
+        across = last == first + 1 and abs(along[last] - along[first] - usual) > SAME * usual
+        if last == first or (_even(along[first : last + 1]) and not across):
             runs.append(slice(first, last + 1))
-    half = float(np.median(np.diff(along))) / 2 if len(along) > 1 else 0.0
+    half = usual / 2
 
     def value(run: slice) -> tuple[int, int]:
         low, high = along[run.start] - half, along[run.stop - 1] + half
@@ -149,6 +152,11 @@ def _longest(along: Vectors, drawn: Vectors) -> tuple[slice, tuple[str, ...]]:
         f"{along[best.start]:.2f} to {along[best.stop - 1]:.2f} mm along the normal are used, the longest stretch with "
         f"equal steps{' that has most of what was drawn' if len(drawn) else ''}",
     )
+
+
+def _usual(steps: Vectors) -> float:
+    """The step of most slices, in mm; it is robust, as missing slices only make steps larger."""
+    return float(np.percentile(steps, 50, method="lower"))
 
 
 def _even(along: Vectors) -> bool:
@@ -195,10 +203,10 @@ def _check_apart(planes: Sequence[Plane], along: Vectors, name: str) -> None:
 def _refuse(along: Vectors, off: float, name: str) -> NoReturn:
     """Refuse uneven steps; `along`: ascending positions on the normal, in mm, `off`: in steps."""
     steps = np.diff(along)
-    step = float(np.percentile(steps, 50, method="lower"))  # robust: missing slices only make steps larger
+    step = _usual(steps)
     multiples = np.rint(steps / step)
     gaps = np.flatnonzero(multiples > 1)
-    if len(gaps) and (np.abs(steps - multiples * step) <= SAME * step).all():
+    if len(gaps) and multiples.all() and (np.abs(steps - multiples * step) <= SAME * step).all():
         first = gaps[0]
         raise IntraBenchError(
             f"{name} lacks {int(multiples.sum()) - len(steps)} of its slices, the first one between "

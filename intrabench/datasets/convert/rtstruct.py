@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.datasets.convert.dicom_file import read_dataset, required
-from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_references import References, beside_named
 from intrabench.datasets.convert.dicom_series import Series
 from intrabench.datasets.convert.polygons import Contours, filled
 from intrabench.datasets.convert.resample import canonical_mask
@@ -53,31 +53,40 @@ def read_rtstruct(path: Path, series: Series, contours: Contours = "inclusive") 
             f"{path} is a {dataset.get('Modality')} file, expected an RTSTRUCT; give the structure set"
         )
     References.of(dataset).check(path, series.uid, series.frame_of_reference, series.instances)
-    drawn: dict[int, list[Any]] = {}
+    drawn: dict[int, list[tuple[Any, frozenset[str]]]] = {}
     for item in required(dataset, "ROIContourSequence", path):
         contours_of = drawn.setdefault(int(required(item, "ReferencedROINumber", path)), [])
-        contours_of += item.get("ContourSequence") or ()
+        contours_of += [(one, References.of_contour(one)) for one in item.get("ContourSequence") or ()]
     names, elsewhere = _regions(dataset, series, path)
     for number in sorted(drawn.keys() - elsewhere.keys()):
         names.setdefault(number, "")
-    segments, empty, notes = list[Segment](), list[str](), list[str]()
+    segments, empty, notes, others = list[Segment](), list[str](), list[str](), 0
     for number, name in names.items():
-        region, found = f"{path}: the region {name or number}", drawn.get(number, ())
-        closed = [points for contour in found if len(points := _points(contour, region))]
-        if not found:
+        region, every = f"{path}: the region {name or number}", drawn.get(number, ())
+        found = [(one, images) for one, images in every if not series.has_not(images)]
+        others += len(every) - len(found)
+        closed = [(points, images) for one, images in found if len(points := _points(one, region))]
+        if not every:
             empty.append(name or str(number))
         elif opened := len(found) - len(closed):
-            kinds = sorted({str(one.get("ContourGeometricType")) for one in found} - {*_CLOSED}) or ["no points"]
+            kinds = sorted({str(one.get("ContourGeometricType")) for one, _ in found} - {*_CLOSED}) or ["no points"]
             what = f"open or empty contours ({', '.join(kinds)})"
             notes.append(f"{region} has {what}, which are left out: {opened} of {len(found)}")
         if closed:
-            once = list({points.tobytes(): points for points in closed}.values())  # two of a kind would cancel out
+            polygons, sources = zip(*closed, strict=True)
+            once = list({points.tobytes(): points for points in polygons}.values())  # two of a kind would cancel out
             segments.append(Segment(name, *_read(once, series, number, region, contours)))
+            if count := beside_named(sources, _places(polygons, series), series.instances):
+                where = "on other slices than the images that they name; their own positions count"
+                notes.append(f"{region} has {several(count, 'contour')} {where}")
+    if others:
+        many = several(others, "contour")
+        notes.append(f"{path} has {many} that were drawn on another phase of the series, left out")
     if empty:
         notes.append(f"{path} describes {several(len(empty), 'region')} without contours: {some(empty)}")
-    if others := [name or str(number) for number, name in elsewhere.items()]:
-        many = several(len(others), "region")
-        notes.append(f"{path} has {many} in another frame of reference than the images, left out: {some(others)}")
+    if elsewhere:
+        many, which = several(len(elsewhere), "region"), [name or str(number) for number, name in elsewhere.items()]
+        notes.append(f"{path} has {many} in another frame of reference than the images, left out: {some(which)}")
     return segments, tuple(notes)
 
 
@@ -98,6 +107,12 @@ def _regions(dataset: Any, series: Series, path: Path) -> tuple[dict[int, str], 
         return names, {}
     others = [number for number, frame in frames.items() if frame not in ("", series.frame_of_reference)]
     return names, {number: names.pop(number) for number in others}
+
+
+def _places(drawn: Sequence[Floats], series: Series) -> Floats:
+    """The slices of the images in which contours begin, as fractions; drawn: vertices ``(n, 3)`` in RAS mm."""
+    along = np.linalg.inv(series.volume.grid.affine)[2]
+    return series.slices_at(np.stack([points[0] for points in drawn]) @ along[:3] + along[3])
 
 
 def _points(contour: Any, region: str) -> Floats:
@@ -121,16 +136,17 @@ def _read(
     voxels = np.concatenate(drawn) @ to_voxels[:3, :3].T + to_voxels[:3, 3]
     voxels[:, 2] = series.slices_at(voxels[:, 2])
     sizes = np.array([len(contour) for contour in drawn])
-    slices = _slices(voxels[:, 2], sizes, region)
+    slices = _slices(voxels[:, 2], sizes, region, series.remedy)
     kept = (slices >= 0) & (slices < grid.shape[2])
     lost = (
         f"{region} has {np.count_nonzero(~kept)} of {len(kept)} contours more than half a step beyond the "
         f"{several(grid.shape[2], 'slice')} of the series {series.uid}"
     )
     lost = "" if kept.all() else lost
-    flat, sizes, slices = voxels[np.repeat(kept, sizes), :2], sizes[kept], slices[kept]
+    there, sizes, slices = voxels[np.repeat(kept, sizes)], sizes[kept], slices[kept]
     if not len(slices):
         return Mask.empty(), number, lost, ""
+    flat, off = there[:, :2], float(np.abs(there[:, 2] - np.repeat(slices, sizes)).max())
     centred = bool(np.abs(flat - np.rint(flat)).max() < _CENTRED)
     flat = np.rint(flat) if centred else flat
     low = np.clip(np.floor(flat.min(axis=0)), 0, grid.shape[:2]).astype(int)
@@ -151,14 +167,22 @@ def _read(
             if len(apart) and (apart > 1).all()
             else []
         ),
+        *(
+            [f"{region} has contours up to {off:.2g} steps off the slices; each belongs to the nearest one"]
+            if off > _FLAT
+            else []
+        ),
         *([] if inside.any() else [f"{region} holds no centre of a voxel, so it gives no target"]),
         *([_ON_CENTRES + _COUNTED[contours]] if centred else []),
     ]
     return canonical_mask(inside, (*low.tolist(), first), grid), number, lost, "; also: ".join(notes)
 
 
-def _slices(along: Floats, sizes: NDArray[np.intp], region: str) -> NDArray[np.intp]:
-    """The slice of each contour; `along`: the coordinates of all vertices on the slice axis, `sizes`: per contour."""
+def _slices(along: Floats, sizes: NDArray[np.intp], region: str, remedy: str) -> NDArray[np.intp]:
+    """The slice of each contour; `along`: the coordinates of all vertices on the slice axis, `sizes`: per contour.
+
+    region, remedy: what it is, and what to do if contours do not fit, for messages.
+    """
     starts = sizes.cumsum() - sizes
     lowest, highest = np.minimum.reduceat(along, starts), np.maximum.reduceat(along, starts)
     through = float((highest - lowest).max())
@@ -172,7 +196,6 @@ def _slices(along: Floats, sizes: NDArray[np.intp], region: str) -> NDArray[np.i
     apart = (np.diff(lowest[order]) > _FLAT) & (np.diff(slices[order]) == 0)
     if apart.any():
         raise IntraBenchError(
-            f"{region} has contours in several planes within one slice, so it was drawn on thinner slices; "
-            "provide the series that it was drawn on"
+            f"{region} has contours in several planes within one slice, so it was drawn on other slices; {remedy}"
         )
     return slices

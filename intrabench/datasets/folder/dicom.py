@@ -74,7 +74,8 @@ class Dicom(Layout):
 
         Since version 4 contours take all voxels on them; since version 5 segmentations of images that are not there
         belong to the only series of their study and frame of reference; since version 6 each file of a series of
-        segmentations belongs to the images that it names itself, and regions in other frames of reference to none.
+        segmentations belongs to the images that it names itself, and regions in other frames of reference, or on phases
+        that are not used, to none.
         """
         return "6"
 
@@ -93,26 +94,40 @@ class Dicom(Layout):
             raise IntraBenchError(self.lost[case])
         image, drawn = self.content[case]
         files: dict[str, tuple[Path, str]] = {}
-        contents, places, copies = [], [np.empty((0, 3))], []
+        contents, places, copies = dict[Path, Any](), [np.empty((0, 3))], []
         for path, modality in ((path, one.modality) for one in drawn for path in one.paths):
             content = read_dataset(path, *TAGS)  # pixels would stay in memory
             first, _ = files.setdefault(str(content.get("SOPInstanceUID")), (path, modality))
             copies += [f"{path} is a copy of {first}, so it does not count"] if first != path else []
-            contents.append(content)
+            contents[path] = content
             if rules.gaps == "longest":
                 with reading(path):
                     places.append(drawn_at(content))
-        drawn_on = References.drawn_on(contents)
+        drawn_on = References.drawn_on([*contents.values()])
         series = read_series(image.paths, rules.gaps, np.concatenate(places), drawn_on, rules.phase)
-        read = [_READERS[modality](path, series, rules) for path, modality in files.values()]
+        here = [one for one in files.values() if not _of_other_phase(contents[one[0]], series)]
+        read = [_READERS[modality](path, series, rules) for path, modality in here]
         segments = [segment for found, _ in read for segment in found]
-        lacking = {instance for content in contents for instance in _lacking(content, image)}
+        lacking = {instance for content in contents.values() for instance in _lacking(content, image)}
         notes = [f"the series lacks {len(lacking)} of the images that its segmentations name"] if lacking else []
         notes += [
             f"{_asked(one)}; the only series of its study and frame of reference is taken instead"
             for one in drawn
             if one.refers and image.uid not in one.refers_to
         ]
+        notes += [
+            f"{one.paths[0]} is of the patient {one.patient_id}, but its images are of {image.patient_id}"
+            for one in drawn
+            if one.patient_id and image.patient_id not in ("", one.patient_id)
+        ]
+        notes += [
+            f"{path} was drawn on another phase of the series, so it is left out"
+            for path, modality in files.values()
+            if (path, modality) not in here
+        ]
+        times = Counter(name for found, _ in read for name in {segment.name for segment in found if segment.name})
+        if often := [name for name, count in times.items() if count > 1]:
+            notes.append(f"several SEG or RTSTRUCT have a structure of one name, each an instance of it: {some(often)}")
         notes += [note for _, noted in read for note in noted]
         volume = replace(series.volume, notes=(*series.volume.notes, *notes, *copies))
         return LoadedCase(*(equal_steps(volume, segments, series.levels) if series.uneven else (volume, segments)))
@@ -251,6 +266,13 @@ def _lacking(content: Any, image: FoundSeries) -> frozenset[str]:
     references = References.of(content)
     here = len(references.series) < 2 and not references.instances.isdisjoint(image.instances)
     return references.instances - image.instances if here else frozenset()
+
+
+def _of_other_phase(content: Any, series: Series) -> bool:
+    """Whether all images that a segmentation names are of phases that are not used."""
+    whole, parts = References.drawn_on([content])
+    named = parts or whole
+    return bool(named) and named <= series.others
 
 
 def _only(drawn: FoundSeries, scans: Sequence[FoundSeries]) -> list[FoundSeries]:

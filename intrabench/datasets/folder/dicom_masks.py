@@ -11,6 +11,8 @@ from intrabench.datasets.convert.dicom_series import FoundSeries, files_below, f
 from intrabench.datasets.folder.dicom import has_dicom, is_drawn, is_scan
 from intrabench.datasets.folder.pairing import VOLUMES, Pair, ending, pair_up, parted, stem
 from intrabench.datasets.folder.pairs import Pairs
+from intrabench.datasets.folder.rules import FILE
+from intrabench.datasets.folder.templates import role, words_of
 from intrabench.errors import several, some
 
 
@@ -18,7 +20,7 @@ def dicom_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
     """A case for each folder with masks and, in it or below, one DICOM image series without a SEG or RTSTRUCT.
 
     It is named by its folder. A single mask is a label map. If any case has several, all masks are structures, named by
-    their files without the name of the folder.
+    their files without the name of the folder. Without a case, `Layout.problem` says how to name those of other files.
     """
     if label is not None or channel or not path.is_dir():
         return None
@@ -35,7 +37,7 @@ def dicom_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
     masks = {folder: files for folder, files in masks.items() if not _has_pair(files)}
     cases = {folder: files for folder, files in masks.items() if any(map(is_scan, below.get(folder, ())))}
     if not cases:
-        return None
+        return None if any(map(is_drawn, found)) or not any(map(is_scan, found)) else _without_cases(path, volumes)
     parts = any(len(files) > 1 for files in cases.values())
     pairs = {folder: _pair(folder, files, below[folder], parts) for folder, files in cases.items()}
     scans = {one.uid: one for one in found if is_scan(one)}
@@ -50,9 +52,21 @@ def dicom_masks(path: Path, label: Path | None, channel: int) -> Pairs | None:
     return Pairs(
         kind="DICOM images with masks",
         content={" ".join(place.relative_to(path).parts) or path.resolve().name: one for place, one in pairs.items()},
+        labels=tuple(dict.fromkeys(name for one in pairs.values() for name, _ in one.structures)),
         stated={"modality": modalities.pop()} if len(modalities) == 1 else {},
         notes=tuple(notes),
     )
+
+
+def _without_cases(path: Path, files: Sequence[Path]) -> Pairs:
+    """The layout of files of which nobody knows whether they are masks, and on which images."""
+    problem = (
+        f"{path} has DICOM images and {several(len(files), 'file')} such as {files[0].relative_to(path)}, and nothing "
+        'says which of these are masks on which images; write lines such as image = "{case}/CT/" and structures = '
+        f'"{{case}}/masks/{{label}}.nii.gz" into {FILE}, or put masks alone into the folder of their images or above it'
+    )
+    content = {path.resolve().name: Pair(None, None, problem=problem, structures=tuple(("", file) for file in files))}
+    return Pairs(kind="DICOM images with masks", content=content, problem=problem)
 
 
 def _below(found: Sequence[FoundSeries]) -> dict[Path, list[FoundSeries]]:
@@ -66,8 +80,14 @@ def _below(found: Sequence[FoundSeries]) -> dict[Path, list[FoundSeries]]:
 
 
 def _has_pair(files: Sequence[Path]) -> bool:
-    """Whether there is an image among files, and its labels, so that these are of no DICOM series."""
-    return any(not pair.problem for pair in pair_up(*parted(files)).values())
+    """Whether there is an image among files, and its labels, so that these are of no DICOM series.
+
+    Either two names say it, or the words that not all names have.
+    """
+    pairs = pair_up(*parted(files))
+    words = [words_of(stem(one)) for one in files]
+    roles = {role({word for word in one if any(word not in other for other in words)}) for one in words}
+    return any(not pair.problem for pair in pairs.values()) or ("image" in roles and len(roles) > 1)
 
 
 def _pair(folder: Path, masks: Sequence[Path], there: Sequence[FoundSeries], parts: bool) -> Pair:

@@ -13,6 +13,7 @@ from intrabench.datasets.convert.label_map import segments_of
 from intrabench.datasets.convert.photo import check_size, read_objects, read_photo
 from intrabench.datasets.convert.segment_nrrd import FileSegment, cut_out, drawn_in, has_segments
 from intrabench.datasets.convert.segments import Drawn, Segment
+from intrabench.datasets.convert.upright import from_files
 from intrabench.datasets.folder.dicom import read_only_series
 from intrabench.datasets.folder.layout import LoadedCase
 from intrabench.datasets.folder.npz import read_npz
@@ -25,7 +26,8 @@ from intrabench.files.headers import nifti
 from intrabench.files.label_names import label_names
 from intrabench.files.pictures import SUFFIXES as PICTURES
 from intrabench.files.pictures import pages, read_stack
-from intrabench.volume import Volume, check_intensities, read_grid_array, read_image, read_labels_on
+from intrabench.mask import Array
+from intrabench.volume import Volume, check_intensities, read_grid, read_grid_array, read_image, read_labels_on
 
 _REMEDY = (
     "resample the labels to the image, or write resample = true in dataset.toml to resample them by nearest neighbour"
@@ -153,14 +155,27 @@ def _channels(path: Path) -> int:
 def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -> Drawn:
     """Segments on the grid of their image. Files that name segments may cover a part of it; others need `resample`.
 
-    image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own.
+    image: its file; None: a DICOM series, on which labels may have any order of axes, as converters choose their own,
+    and lie where others read the series, if its steps are uneven.
     """
     grid, notes, segments = volume.grid, list[str](), list[Segment]()
+
+    def to_labels(values: Array, name: str) -> Array:
+        if image is None and np.array_equal(values, volume.array):  # converters write it beside the series
+            raise IntraBenchError(f"{name} holds the images of the DICOM series and no labels; move it elsewhere")
+        return rules.values.labels(values, name)
+
     if has_segments(path):
         for segment in drawn_in(path, rules.values):
             own = Grid(segment.array.shape, segment.affine)
             notes += on_same_grid(str(path), own, grid, _REMEDY, resample=rules.resample, part=True)
             segments.append(_placed(path, segment, grid))
+    elif image is None and volume.original and read_grid(path).canonical.same_as(volume.original.grid.canonical):
+        drawn, _ = read_labels_on(path, volume.original.grid, None, _REMEDY, to_labels, reorder=True)
+        labels = from_files(drawn, volume)
+        if rules.gaps == "longest" and (cut := np.count_nonzero(drawn) - np.count_nonzero(labels)):
+            notes.append(f"{path.name} has {several(int(cut), 'voxel')} on slices that are not used, which are cut off")
+        segments = segments_of(labels)
     elif rules.resample:
         array, affine = read_grid_array(path)
         own, like = Grid(array.shape, affine), grid
@@ -170,7 +185,7 @@ def _read_labels(path: Path, volume: Volume, image: Path | None, rules: Rules) -
         labels = rules.values.labels(array, str(path))
         segments = [_placed(path, segment, grid) for segment in cut_out(labels, affine)]
     else:
-        labels, told = read_labels_on(path, grid, image, _REMEDY, rules.values.labels, reorder=image is None)
+        labels, told = read_labels_on(path, grid, image, _REMEDY, to_labels, reorder=image is None)
         notes += told
         segments = segments_of(labels)
     names = label_names(path)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from intrabench.datasets.folder.annotated import annotated_photos, photos_beside_annotations
 from intrabench.datasets.folder.by_pattern import by_pattern, check_found
-from intrabench.datasets.folder.dicom import Dicom, dicom
+from intrabench.datasets.folder.dicom import Dicom, dicom, is_dicom
 from intrabench.datasets.folder.dicom_masks import dicom_masks
 from intrabench.datasets.folder.layout import Layout, not_used, of_unknown_kind
 from intrabench.datasets.folder.nnunet import nnunet, of_raw
+from intrabench.datasets.folder.pairing import ending
 from intrabench.datasets.folder.pairs import (
     Pairs,
     case_folders,
@@ -87,7 +88,14 @@ def recognise(
 
 
 def _of_file(path: Path, label: Path | None, channel: int) -> Layout:
+    for one in (path, label):
+        if one is not None and one.is_file() and not ending(one) and is_dicom(one):
+            raise IntraBenchError(
+                f"{one} is a DICOM file; give the folder that has the series and what was drawn on it"
+            )
     found = one_image(path, label, channel)
+    if found is None and not ending(path):
+        raise IntraBenchError(f"{path} is no image of a known format; convert it, or unpack it if it is an archive")
     if found is None:
         raise IntraBenchError(f"{path} is a single file without labels; give them as {path}:label=FILE")
     return found
@@ -135,7 +143,10 @@ def _check_known(path: Path, label: Path | None, found: Mapping[str, Layout]) ->
     """
     if label is not None:
         if not found:
-            raise IntraBenchError(f"{path} and label={label} are not images and labels; give two folders, or two files")
+            raise IntraBenchError(
+                f"{path} and label={label} are not images and labels; give two folders, two files, or a DICOM folder "
+                "with masks in it"
+            )
         return
     if not found and (data_sets := of_raw(path)):
         raise IntraBenchError(data_sets)

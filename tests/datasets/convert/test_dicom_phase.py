@@ -14,9 +14,11 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.datasets.convert.dicom_file import read_dataset
 from intrabench.datasets.convert.dicom_phase import Named, Phase
 from intrabench.datasets.convert.dicom_references import References
+from intrabench.datasets.convert.dicom_seg import read_seg
 from intrabench.datasets.convert.dicom_series import Series, read_series
+from intrabench.datasets.convert.rtstruct import read_rtstruct
 from intrabench.errors import IntraBenchError
-from tests.datasets.convert.dicom_files import change, item, save, uid, write_ct, write_seg
+from tests.datasets.convert.dicom_files import change, item, save, uid, write_ct, write_rtstruct, write_seg
 from tests.datasets.convert.test_dicom_series import write_enhanced
 
 RANDOM = np.random.default_rng(0)
@@ -160,6 +162,32 @@ def test_frames_tell_more_than_the_list_of_all_images(tmp_path: Path) -> None:
         assert whole == set(named(named_too))
         assert frames == set(named(second[2:4]))
         assert taken(read_series([*first, *second], drawn_on=(whole, frames))) == of(2)
+
+
+def test_frames_and_contours_on_another_phase_are_left_out(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """One file has what was drawn on both phases: two structures, and one on the same slices of each."""
+    first, second = phases(tmp_path, TAGS["echoes"][:2])
+    box = np.zeros((6, 13, 11), dtype=bool)
+    box[2:4, 3:9, 3:9] = True
+    seg = pydicom.dcmread(write_seg(tmp_path / "seg", first, {"early": box, "late": box}))
+    for frame in seg.PerFrameFunctionalGroupsSequence:
+        (source,) = frame.DerivationImageSequence[0].SourceImageSequence
+        if frame.SegmentIdentificationSequence[0].ReferencedSegmentNumber == 2:
+            names = [uid_ for uid_, _ in named(first)]
+            source.ReferencedSOPInstanceUID = named(second)[names.index(source.ReferencedSOPInstanceUID)][0]
+    save(tmp_path / "seg", seg)
+    corners = np.array([[3, 3], [3, 8], [8, 8], [8, 3]])
+    flat = [np.column_stack([corners - shift, np.full(4, 4.0)]) for shift in (0.4, 0.6)]
+    rt = pydicom.dcmread(write_rtstruct(tmp_path / "rt", first, {"both": flat, "late": flat[1:]}))
+    for region, images in zip(rt.ROIContourSequence, ((first, second), (second,)), strict=True):
+        for contour, paths in zip(region.ContourSequence, images, strict=True):
+            contour.ContourImageSequence = [item(ReferencedSOPInstanceUID=named(paths)[2][0])]
+    save(tmp_path / "rt", rt)
+    series = read_series([*first, *second], phase=1)
+    for read, expected in ((read_seg, {"early": 72}), (read_rtstruct, {"both": 25})):
+        segments, notes = read(tmp_path / read.__name__.removeprefix("read_").removesuffix("struct"), series)
+        assert {segment.name: segment.mask.voxels for segment in segments} == expected
+        assert notes == wording
 
 
 def test_phases_of_multi_frame_files(tmp_path: Path, wording: SnapshotAssertion) -> None:

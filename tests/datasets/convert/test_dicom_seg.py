@@ -95,6 +95,17 @@ def test_frames_far_apart_stay_in_their_slices(tmp_path: Path, images: list[Path
     assert np.array_equal(in_file_order(segment, series), mask)
 
 
+def test_frames_on_other_slices_than_the_images_that_they_name(
+    tmp_path: Path, images: list[Path], wording: SnapshotAssertion
+) -> None:
+    """Someone changed the places of the images afterwards."""
+    seg = write_seg(tmp_path / "seg", images, {"a": LOW})
+    for path, place in zip(images, reversed(range(len(images))), strict=True):
+        change(path, ImagePositionPatient=[0, 0, 2 * place])
+    _, notes = read_seg(seg, read_series(images))
+    assert notes == wording
+
+
 def test_frames_that_run_the_other_way(tmp_path: Path, images: list[Path]) -> None:
     """Upside down and from head to feet, as ITK-SNAP and others export."""
     turned = write_ct(tmp_path / "turned", STORED[::-1, ::-1], origin=(0, 12, 14), orientation=(1, 0, 0, 0, -1, 0))

@@ -150,6 +150,7 @@ REFUSED = {
     "one missing": (lambda p: p.pop(2), r"lacks 1 of its slices, the first one between 2.00 and 6.00 mm.*download the"),
     "more missing": (lambda p: p.__delitem__(slice(2, 5)), r"lacks 3 of its .* 2.00 and 10.00 mm along.* is 2.00 mm"),
     "uneven": (moved(3, 0, 0, 6.5), r"steps between slices from 1.500 to 2.500 mm, so slices are up to 0.2 steps off"),
+    "two at one place": (moved(3, 0, 0, 4.1), r"steps between slices from 0.100 to 3.900 mm, so slices are up to 0.8"),
     "more and more": (spread, r"steps between slices from 1.800 to 2.400 mm, so slices are up to 0.14 steps off"),
     "sideways": (moved(3, 0.3, 0, 6), r"shifted sideways by up to 0.30 pixels"),
     "orientations": (changed(3, ImageOrientationPatient=CORONAL), r"mixes orientations \(.*without localizers"),
@@ -245,6 +246,10 @@ def test_the_longest_stretch_is_that_with_labels(tmp_path: Path) -> None:
         assert ("what was drawn" in volume.notes[0]) == bool(drawn)
     odd = placed(tmp_path / "odd", [0, 3, *range(4, 24, 2)])  # the odd step is left out, not half of the rest
     assert read_series(odd, "longest").volume.grid.affine[2, 2:].tolist() == [2, 4]
+    gap = placed(tmp_path / "gap", [0, 2, 4, *range(8, 20, 2)])  # nor are the two slices beside a gap a stretch
+    for drawn, first, count in ([2, 4, 6], 0, 3), ([4, 6, 8, 10], 8, 6):
+        volume = read_series(gap, "longest", np.array([(0, 0, z) for z in drawn])).volume
+        assert (volume.grid.shape[2], volume.grid.affine[2, 3]) == (count, first)
 
 
 @pytest.mark.parametrize("syntax", [RLELossless, JPEGLSLossless])

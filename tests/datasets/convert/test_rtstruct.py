@@ -194,6 +194,28 @@ def test_regions_on_the_grid_of_the_series(tmp_path: Path, orientation: Any, ste
     assert np.array_equal(in_file_order(ball, series), block(slice(7, 8), 0, 5))
 
 
+def test_contours_off_slices_and_on_others_than_they_name(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    images = write_ct(tmp_path / "ct", STORED)
+    series = read_series(images)
+    regions = {
+        "between": [outlined(series, z, box(3, 12)) for z in (2.4, 3.4)],
+        "near": [outlined(series, 5.04, box(3, 12))],
+        "named": [outlined(series, z, box(3, 12)) for z in (2, 3)],
+    }
+    data = pydicom.dcmread(write_rtstruct(tmp_path / "rt", images, regions))
+    for contour, image in zip(data.ROIContourSequence[2].ContourSequence, (images[2], images[5]), strict=True):
+        contour.ContourImageSequence = [item(ReferencedSOPInstanceUID=pydicom.dcmread(image).SOPInstanceUID)]
+    segments, notes = read_rtstruct(save(tmp_path / "rt", data), series)
+    assert [np.flatnonzero(in_file_order(one, series).any(axis=(1, 2))).tolist() for one in segments] == [
+        [2, 3],
+        [5],
+        [2, 3],
+    ]
+    assert segments[0].beside.partition("; also: ")[0] == wording
+    assert "off the slices" not in segments[1].beside
+    assert notes == wording
+
+
 @pytest.fixture
 def images(tmp_path: Path) -> list[Path]:
     return write_ct(tmp_path / "ct", STORED)

@@ -107,6 +107,59 @@ def test_a_series_of_several_phases(tmp_path: Path, wording: SnapshotAssertion) 
         assert caught == wording
 
 
+def test_what_was_drawn_on_another_phase_is_left_out(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """The phase with most of what was drawn is used, unless dataset.toml chooses; each has its own segmentation."""
+    scan, root = (image().T + 1000).astype(np.uint16), tmp_path / "ct"
+    for number, voxels in enumerate((DRAWN == 1, INSIDE & (np.arange(SHAPE[2]) == 2)), start=1):
+        images = write_ct(
+            root / str(number), scan + number, SeriesInstanceUID=f"1.2.{number}", TriggerTime=400 * number
+        )
+        seg = write_seg(root / f"{number}.dcm", images, {"LV": voxels.T})
+        change(seg, ReferencedSeriesSequence=None)
+        for path in images:
+            change(path, SeriesInstanceUID="1.2.9")
+    for rule, number, voxels in (("", 1, 144), ("phase = 1", 1, 144), ("phase = { TriggerTime = 800 }", 2, 20)):
+        (root / "dataset.toml").write_text(rule)
+        volume, (target,) = registry.make("datasets", str(root)).load("patient 1.2.9", NO_FILES)
+        assert np.array_equal(volume.grid.from_canonical(volume.array), image() + number)
+        assert target.mask.voxels == voxels
+        assert [note.replace(str(tmp_path), "") for note in volume.notes] == wording
+
+
+@pytest.mark.parametrize("kind", ["SEG", "RTSTRUCT"])
+def test_what_was_drawn_on_a_slice_in_a_gap(tmp_path: Path, kind: str, wording: SnapshotAssertion) -> None:
+    """It is on no slice that is there, also if they are resampled; a stretch without a gap is another choice."""
+    root = tmp_path / "ct"
+    images = write_ct(root, (image().T + 1000).astype(np.uint16), SeriesInstanceUID="1.2.3")
+    squares = [SQUARES[0] + [0, 0, 2 * number] for number in range(4)]
+    if kind == "SEG":
+        write_seg(root / "drawn", images, {"GTV": (DRAWN == 1).T})
+    else:
+        write_rtstruct(root / "drawn", images, {"GTV": squares})
+    images[3].unlink()
+    (root / "dataset.toml").write_text('gaps = "resample"')
+    dataset = registry.make("datasets", str(root))
+    with pytest.raises(IntraBenchError) as caught:
+        dataset.load(*dataset.cases(), NO_FILES)
+    assert caught == wording
+    (root / "dataset.toml").write_text('gaps = "longest"\noutside = "cut"')
+    dataset = registry.make("datasets", str(root))
+    assert dataset.load(*dataset.cases(), NO_FILES)[0].shape == (3 if kind == "SEG" else 6, 18, 20)
+
+
+def test_what_several_files_say_of_one_image(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """Structures of one name are instances of it; a patient of another name is told."""
+    root = tmp_path / "ct"
+    images = write_ct(root, (image().T + 1000).astype(np.uint16), PatientID="p1")
+    write_rtstruct(root / "first.dcm", images, {"GTV": SQUARES[:1], "one": SQUARES}, SeriesInstanceUID="1.2.1")
+    tags = {"SeriesInstanceUID": "1.2.2", "PatientID": "p2"}
+    write_rtstruct(root / "second.dcm", images, {"GTV": SQUARES, "two": SQUARES}, **tags)
+    dataset = registry.make("datasets", str(root))
+    volume, targets = dataset.load(*dataset.cases(), NO_FILES)
+    assert {target.id: target.mask.voxels for target in targets} == {"GTV.1": 20, "GTV.2": 40, "one.1": 40, "two.1": 40}
+    assert [note.replace(str(tmp_path), "") for note in volume.notes] == wording
+
+
 def test_series_of_several_modalities_keep_their_own(tmp_path: Path) -> None:
     root = dicom_folder(tmp_path / "study")
     for path in (root / "p2").iterdir():
@@ -386,10 +439,13 @@ def test_dates_of_studies_are_times(tmp_path: Path) -> None:
             ("second", "20210304", "153000.25", "T2"),
             ("third", "20210304", "08", "T2"),
             ("unknown", "", "120000", "T2"),
+            ("removed", "", "120000", "T2"),
         ]
     ):
         tags = {"StudyInstanceUID": uid(study), "StudyDate": date, "StudyTime": clock, "SeriesDescription": what}
         drawn_series(root, f"1.2.3.1000000{number}", PatientID="P", **tags)
+    for path in (root / "1.2.3.10000005" / "ct").iterdir():
+        change(path, StudyDate="00000000")
     drawn_series(root, "1.2.3.20000000", PatientID="Q", StudyInstanceUID=uid("Q"), StudyDate="20210304")
     for dataset in (registry.make("datasets", str(root)) for _ in range(2)):  # then from the list of headers
         assert {case: dataset.time(case) for case in dataset.cases()} == {
@@ -398,6 +454,7 @@ def test_dates_of_studies_are_times(tmp_path: Path) -> None:
             "P 10000002": "2021-03-04 15:30:00",
             "P 10000003": "2021-03-04 08:00:00",
             "P 10000004": "",
+            "P 10000005": "",
             "Q 20000000": "2021-03-04",
         }
         assert dataset.series("P 10000001") == "CT T2"

@@ -42,6 +42,7 @@ def test_masks_beside_a_series_and_above_it_are_structures(tmp_path: Path, wordi
     assert (dataset.cases(), dataset.version, dataset.card.modality) == (("P01", "P02"), "6", "CT")
     assert [dataset.patient(case) for case in dataset.cases()] == ["Anna", "P02"]
     assert dataset.card.caveats == wording
+    assert dataset.promised() == ("liver", "tumour")
     assert same(found(root, "P01", AFFINE), {"liver.1": LIVER, "tumour.1": TUMOUR})
     assert same(found(root, "P02", AFFINE), {"liver.1": LIVER})
     volume, _ = dataset.load("P01", NO_FILES)
@@ -80,6 +81,41 @@ def test_masks_that_are_of_no_series(tmp_path: Path, wording: SnapshotAssertion)
     dataset = registry.make("datasets", str(root))
     assert len(dataset.cases()) == 1
     assert dataset.card.caveats == wording
+
+
+def test_masks_with_a_slice_for_each_of_an_uneven_series(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """As programs write them that take the steps for equal: the slices count, not where such a file has them."""
+    root = tmp_path / "P01"
+    paths = series(root)
+    paths[6].unlink()
+    there = np.delete(np.arange(len(paths)), 6)
+    drawn = LIVER | np.roll(LIVER, 4, axis=2)  # slices 1 to 8
+    save(root / "mask.nii.gz", drawn[:, :, there], np.diag([-1, -1, 2 * 9 / 8, 1]))
+    (root / "dataset.toml").write_text('gaps = "longest"')
+    assert same(found(root, "P01", AFFINE), {"label_1.1": drawn[:, :, :6]})
+    volume, _ = registry.make("datasets", str(root)).load("P01", NO_FILES)
+    assert volume.notes[1:2] == wording
+    (root / "dataset.toml").write_text('gaps = "resample"\nresample = true')
+    assert same(found(root, "P01", AFFINE), {"label_1.1": drawn})  # the slice between has that of a neighbour
+
+
+def test_scans_beside_their_series_are_no_masks(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """As converters write them: with masks of their own, or alone, and as Slicer calls both."""
+    root = tmp_path / "study"
+    series(root / "P01" / "dicom")
+    save(root / "P01" / "2 CT.nii.gz", image(), AFFINE)
+    save(root / "P01" / "Segmentation.nii.gz", labels(), AFFINE)
+    dataset = registry.make("datasets", str(root))
+    assert (dataset.cases(), dataset.layout.kind) == (("P01",), "a folder for each case")
+    (root / "P01" / "Segmentation.nii.gz").rename(root / "P01" / "liver.nii.gz")
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root))
+    assert caught == wording
+    (root / "P01" / "liver.nii.gz").unlink()
+    (root / "P01" / "2 CT.nii.gz").rename(root / "P01" / "export.nii.gz")
+    with pytest.raises(IntraBenchError) as caught:
+        registry.make("datasets", str(root)).load("P01", NO_FILES)
+    assert caught == wording
 
 
 def test_a_folder_of_other_scans_is_none(tmp_path: Path) -> None:

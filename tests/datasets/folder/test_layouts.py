@@ -180,6 +180,13 @@ def test_one_image_and_its_label(tmp_path: Path, wording: SnapshotAssertion) -> 
     assert caught == wording
     with pytest.raises(IntraBenchError, match=r"no.nii does not exist"):
         registry.make("datasets", f"{scan}:label=no.nii")
+    other, alone = tmp_path / "1.dcm", tmp_path / "all.zip"
+    other.write_bytes(bytes(128) + b"DICM")
+    alone.touch()
+    for spec in (f"{other}:label={drawn}", f"{scan}:label={other}", str(alone)):
+        with pytest.raises(IntraBenchError) as caught:
+            registry.make("datasets", spec)
+        assert caught == wording
 
 
 @pytest.mark.parametrize(
