@@ -21,8 +21,8 @@ PARTS = re.compile(r"\{\w+\}|[^/_. \-\d{}]+|\d[^/_. \-{}]*|[/_. \-*]")
 """A field, a word, a number with what follows it, or a separator: ``frame``, ``01``, ``_`` and ``gt``."""
 SEPARATORS = frozenset("/_. -*")
 _TIME = re.compile(
-    r"(?:ses|session|time|timepoint|tp|t|frame|visit|week|wk|month|day|followup|fu)[-_ ]?\d+|(?:19|20)\d{6}"
-    r"|baseline|followup",
+    r"(?:ses|session|time|timepoint|tp|t|frame|visit|week|wk|month|day|followup|fu)[-_ ]?\d+"
+    r"|(?:19|20)\d\d(?P<dash>-?)[01]\d(?P=dash)[0-3]\d|baseline|follow-?up",
     re.IGNORECASE,
 )
 _CONTRAST = re.compile(r"t[12]", re.IGNORECASE)

@@ -76,7 +76,7 @@ REGULAR = {
         4,
     ),
     "times in folders": (
-        files("{p}/{t}/mr.nii.gz", "{p}/{t}/mask.nii.gz", p=("anna", "ben"), t=("20190101", "20200202")),
+        files("{p}/{t}/mr.nii.gz", "{p}/{t}/mask.nii.gz", p=("anna", "ben"), t=("20190101", "2020-02-02")),
         ["{patient}/{time}/mr.nii.gz", "{patient}/{time}/mask.nii.gz"],
         4,
     ),
