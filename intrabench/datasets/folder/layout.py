@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -117,10 +117,12 @@ def not_used(what: str) -> str:
     return f"also there, and not used: {what}"
 
 
-def of_unknown_kind(folders: Iterable[Path], used: Collection[Path]) -> tuple[str, ...]:
+def of_unknown_kind(
+    folders: Iterable[Path], used: Collection[Path], is_known: Callable[[Path], bool] = lambda file: False
+) -> tuple[str, ...]:
     """The note on files whose endings no layout knows, at any depth of folders; hidden ones do not count.
 
-    used: the files of all cases.
+    used: the files of all cases. is_known: whether another note tells of a file.
     """
     paths = {path for folder in folders for path in paths_below(folder)}
     headers = {path.with_suffix("") for path in paths if path.suffix.lower() in _HEADERS}
@@ -128,7 +130,7 @@ def of_unknown_kind(folders: Iterable[Path], used: Collection[Path]) -> tuple[st
         path.suffix.lower()
         for path in paths - set(used)
         if path.suffix and not ending(path) and not _BESIDE.fullmatch(path.suffix)
-        if headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix("")))
+        if headers.isdisjoint((path.with_suffix(""), path.with_suffix("").with_suffix(""))) and not is_known(path)
     )
     named = some([one for one, _ in sorted(found.items(), key=lambda one: (-one[1], one[0]))])
     return (not_used(f"{several(found.total(), 'file')} of unknown kind ({named})"),) if found else ()

@@ -77,14 +77,18 @@ def recognise(
         chosen = _chosen(path, found, name)
         noted = _noted(path, chosen, [one for one in found.values() if one is not chosen])
         noted = noted if noted.notes or label is not None else _with_rest(path, noted)
-        if any(isinstance(one, Dicom) for one in found.values()):  # it looks into all files of unknown endings itself
-            return noted
-        used = _files(noted, noted.cases())
-        return replace(noted, notes=(*noted.notes, *of_unknown_kind(filter(None, (path, label)), used)))
+        told = _is_told if isinstance(chosen, Dicom) else is_dicom
+        unknown = of_unknown_kind(filter(None, (path, label)), _files(noted, noted.cases()), told)
+        return replace(noted, notes=(*noted.notes, *unknown))
     except OSError as error:
         raise IntraBenchError(
             f"{error.filename or path} cannot be read ({error.strerror}); check its permissions"
         ) from error
+
+
+def _is_told(file: Path) -> bool:
+    """Whether the layout of DICOM files tells what becomes of a file, whatever its ending."""
+    return file.suffix.lower() == ".dcm" or is_dicom(file)
 
 
 def _of_file(path: Path, label: Path | None, channel: int) -> Layout:

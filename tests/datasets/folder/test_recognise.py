@@ -276,3 +276,11 @@ def test_headers_are_read_only_if_there_is_a_dicom_file(tmp_path: Path, monkeypa
     (root / "IM0001").write_bytes(bytes(128) + b"DICM")
     opened(root)
     assert root / "IM0001" in read
+
+
+def test_beside_dicom_files_of_unknown_kind_are_named_too(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    root = dicom(nnunet(tmp_path / "set"))
+    for name in ("features.h5", "more/features.h5", "broken.dcm"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(b"of some program")
+    assert opened(root).remarks() == wording
