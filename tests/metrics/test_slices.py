@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import intrabench
@@ -89,15 +87,3 @@ def test_rounds_know_what_the_hand_has_prompted_so_far(ball: np.ndarray) -> None
     at_last = int(ball[last].sum())
     here = int(ball[first].sum())
     assert found == [(1.0, 0.0), (2 * here / (2 * here + at_last), 0.0)]  # an equal answer has other scores
-
-
-def test_metrics_of_slices_are_columns_of_rows_and_tables(data: Path) -> None:
-    made = intrabench.run(
-        model="box_fill",
-        prompter="box_interp:n=2",
-        dataset="phantom:shape=16x24x24",
-        metric=["dice_prompted", "dice_away", "beyond_ends"],
-        out="results",
-    )
-    rows = made.rows if hasattr(made, "rows") else intrabench.rows("results")
-    assert rows.select(pl.col("dice_prompted", "dice_away", "beyond_ends").is_not_null().all()).row(0) == (True,) * 3
