@@ -89,14 +89,17 @@ class _Scans:
 
     def __init__(self, annotation: Annotation) -> None:
         self._annotation, self._kept = annotation, dict[str, Slabs]()
-        self._tasks = {task.scan: task.code for task in reversed(annotation.tasks("r"))}
+        self._tasks = dict[str, list[str]]()
+        for task in annotation.tasks("r"):
+            self._tasks.setdefault(task.scan, []).append(task.code)
 
     def __call__(self, scan: str) -> Slabs:
         if scan not in self._tasks:
             raise Refused("there is no such scan; go back to the list")
         found = self._kept.pop(scan, None)
         if found is None:
-            found = Slabs(self._annotation.scan(self._tasks[scan]))
+            codes = self._tasks[scan]
+            found = Slabs(self._annotation.scan(codes[0]), [self._annotation.reference(code) for code in codes])
             while len(self._kept) >= SCANS:
                 self._kept.pop(next(iter(self._kept)))
         self._kept[scan] = found

@@ -183,7 +183,8 @@ def _items(
     for number, (_, group) in enumerate(groupby(wanted, key=lambda each: _case(each[0])), start=1):
         here, code = list(group), f"c{number}"
         stored = cases.open_case(dataset_of(results, here[0][0].first), here[0][0].first["case"])
-        study.write_case(code, Slabs(stored.volume))
+        targets = {one.first["target"] for one, *_ in here}
+        study.write_case(code, Slabs(stored.volume, [target.mask for target in stored.targets(targets)]))
         for one, place, trains in here:
             target = stored.targets([one.first["target"]])[0]
             view = _View(code, target, _marks(results, one, stored.volume), _about(one))
