@@ -186,7 +186,7 @@ def _map(model: Clickability, target: Target) -> Any:
 def _scores(metric: Metric, target: Target) -> list[float | None]:
     image = replace(Volume.from_canonical(np.zeros((1, *SHAPE[1:]), dtype=np.uint8)), modality="natural image")
     planar = Target("case", "slice", 1, Mask.of(target.mask.to_array(SHAPE)[4:5]), (1, *SHAPE[1:]), SPACING_MM)
-    pairs = [MaskPair(target, answer) for answer in [*_answers(target), target.mask, Mask.empty()]]
+    pairs = [MaskPair(target, answer, prompted=(4,)) for answer in [*_answers(target), target.mask, Mask.empty()]]
     pairs += [MaskPair(planar, Mask.of(answer.to_array(SHAPE)[4:5]), image) for answer in _answers(target)]
     values = [metric.measure(pair) for pair in pairs]
     return [None if value is None else round(float(value), 9) for value in values]

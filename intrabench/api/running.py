@@ -119,12 +119,14 @@ def preview(
     rounds: int | None = None,
     refine: RefinementLike | None = None,
     hand: str = "",
+    window: str = "",
     plugin: Several[str | Path] | None = None,
     out: str | Path | None = None,
 ) -> list[Image]:
     """Pictures of the first prompts on a target (default: of the first case and target), as a notebook shows them.
 
-    With a model: one picture per round, with the new prompts of the round and the answer after it. out: write them,
+    With a model: one picture per round, with the new prompts of the round and the answer after it. window: of a CT,
+    ``soft tissue``, ``lung`` or ``bone``; empty: the one that fits the target. out: write them,
     too, as one PNG; per round ``NAME_round0.png``, ``NAME_round1.png``, ...
 
     Raises:
@@ -136,7 +138,7 @@ def preview(
     from intrabench.engine.preview import write
 
     found = []
-    for name, picture in pictures(chosen(_options(arguments, "case", "target")), case, target):
+    for name, picture in pictures(chosen(_options(arguments, "case", "target", "window")), case, target, window):
         found.append(picture.image())
         if out is not None:
             write(picture, name, Path(out))

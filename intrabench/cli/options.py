@@ -148,6 +148,9 @@ Hand = Annotated[str, typer.Option("--hand", help="User error model, e.g. jitter
 Effort = Annotated[
     str | None, typer.Option("--effort", metavar="FILE", help="Seconds of actions: a file of `intrabench calibrate`.")
 ]
+Window = Annotated[
+    str, typer.Option("--window", help="Window of CT: 'soft tissue', lung or bone. Default: as fits the target.")
+]
 Rounds = Annotated[int | None, typer.Option("--rounds", help=ROUNDS_HELP)]
 Protocol = Annotated[
     str, typer.Option("--protocol", help="Protocol; see `intrabench list protocols`.", autocompletion=_protocols)

@@ -47,6 +47,7 @@ def rate_design(
     clinical: Annotated[bool, flag("--clinical", help="Also ask: accept, minor edit, major edit or reject?")] = False,
     round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom.")] = 0,
+    window: o.Window = "",
     plugin: Plugins = [],  # noqa: B006
     *,
     selection: Selection,
@@ -68,6 +69,7 @@ def rate_design(
         questions=questions,
         round=round,
         seed=seed,
+        window=window,
     )
     study, notes = design(results_folder(out), folder, plan, selection)
     for code in study.raters:
@@ -173,6 +175,7 @@ def annotate(
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006
     outline: Annotated[bool, flag("--outline", help="Show the outline of the reference.")] = False,
+    window: o.Window = "",
     title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
     rounds: o.Rounds = None,
     effort: o.Effort = None,
@@ -195,10 +198,12 @@ def annotate(
     from intrabench.people.annotating.annotation import Annotation
     from intrabench.people.annotating.server import check_raters, make_app, tokens_of
     from intrabench.people.servers.run_server import announce, serve
+    from intrabench.reporting.windows import check_window
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     check_raters(rater)
+    check_window(window)
     folder = results_folder(out)
     arguments = {
         **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
@@ -213,7 +218,7 @@ def annotate(
             """The app; tokens are written last, once nothing is refused any more."""
             annotation = stack.enter_context(Annotation(options, folder, Quiet()))
             tokens.update(tokens_of(folder, rater))
-            return make_app(annotation, tokens, hosts, title, outline)
+            return make_app(annotation, tokens, hosts, title, outline, window=window)
 
         serve(make, host, port, lambda address: announce(address, tokens, host, echo))
 

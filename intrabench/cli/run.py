@@ -227,6 +227,7 @@ def preview(
     file: Annotated[Path, typer.Option("--file", help="The PNG; with --model NAME_round0.png, ...")] = Path(
         "preview.png"
     ),
+    window: o.Window = "",
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Draw the first prompts on the scan; with --model the prompts and answers of each round."""
@@ -234,5 +235,5 @@ def preview(
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(options_of(arguments, "case", "target", "file"), case, target):
+    for name, picture in pictures(options_of(arguments, "case", "target", "file", "window"), case, target, window):
         note(f"wrote {write(picture, name, file)}")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from intrabench.engine.job import Job
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.errors import NotApplicable
+from intrabench.metrics.other_targets import OtherTargets
 from intrabench.models.base import Predictor
 from intrabench.play.adapt import refuse
 from intrabench.play.scorer import Scorer
@@ -34,7 +35,14 @@ def opened_image(runner: ModelRunner, volume: Volume, strict: bool) -> Iterator[
 
 
 def make_session(
-    job: Job, spec: SessionSpec, key: str, target: Target, volume: Volume, scorer: Scorer | None, keep_masks: bool
+    job: Job,
+    spec: SessionSpec,
+    key: str,
+    target: Target,
+    volume: Volume,
+    scorer: Scorer | None,
+    keep_masks: bool,
+    others: OtherTargets | None = None,
 ) -> Session:
     """The session of a spec on a target, or one of those of a joint spec; key: its own."""
     return Session(
@@ -51,4 +59,5 @@ def make_session(
         keep_masks=keep_masks,
         metrics=job.metrics,
         scorer=scorer,
+        others=others,
     )

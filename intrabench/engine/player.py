@@ -22,6 +22,7 @@ from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.engine.write_buffer import Take, WriteBuffer
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words, several
 from intrabench.files.grid import OtherGrid
+from intrabench.metrics.other_targets import OtherTargets
 from intrabench.models.base import Failure, Predictor, failure_of
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
@@ -36,11 +37,15 @@ from intrabench.volume import Volume
 
 @dataclass(frozen=True, eq=False)
 class OpenedTask:
-    """A task while its image is open: what its sessions are played on, and the buffer of those that were played."""
+    """A task while its image is open: what its sessions are played on, and the buffer of those that were played.
+
+    targets: those of its sessions. every: all of the case.
+    """
 
     task: ImageTask
     volume: Volume
     targets: Mapping[str, Target]
+    every: OtherTargets
     image: Predictor
     buffer: WriteBuffer
 
@@ -116,7 +121,8 @@ class Player:
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
                 coming = batches_of(specs, suspects, self._fullness(task), last)
-                left += self.play_batches(OpenedTask(task, volume, targets, image, buffer), coming)
+                opened = OpenedTask(task, volume, targets, OtherTargets(stored.targets), image, buffer)
+                left += self.play_batches(opened, coming)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:
                 left[:0] = buffer.flush()  # before closing, of which a worker could die
@@ -233,7 +239,7 @@ class Player:
             return Divided(spec.key, self._annotation(targets), self.job.metrics)
         own, masks = list[Session](), self.job.save_masks
         for key, target in zip(spec.sessions, targets, strict=True):
-            own.append(make_session(self.job, spec, key, target, opened.volume, self._scorer, masks))
+            own.append(make_session(self.job, spec, key, target, opened.volume, self._scorer, masks, opened.every))
         rules = spec.protocol.joint
         if rules is None:
             return own[0]

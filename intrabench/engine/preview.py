@@ -22,19 +22,23 @@ from intrabench.prompters.base import dialogue
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts
 from intrabench.reporting.pictures import Picture
+from intrabench.reporting.windows import check_window
 from intrabench.specs.specs import nearest
 from intrabench.target import Target
 from intrabench.turns import turns_by_round
 from intrabench.volume import Volume
 
 
-def preview(options: Options, case: str | None = None, target: str | None = None) -> Iterator[tuple[str, Picture]]:
+def preview(
+    options: Options, case: str | None = None, target: str | None = None, window: str = ""
+) -> Iterator[tuple[str, Picture]]:
     """Yield pictures of the prompts on a target (default: the first case and target), each with its name.
 
     Without a model there is one picture of the first prompts, whose name is empty. With a model there is one per round,
     ``round0``, ``round1``, ... Each shows the new prompts of the round, also derived ones, and the answer. If a round
-    fails, the rounds before it are drawn.
+    fails, the rounds before it are drawn. window: as of `Picture`.
     """
+    check_window(window)
     if not options.model and options.rounds is not None:
         raise IntraBenchError(
             "--rounds needs --model, because corrections depend on its answers; give a model or omit --rounds"
@@ -44,9 +48,10 @@ def preview(options: Options, case: str | None = None, target: str | None = None
     what = f"{job.datasets[0].short_spec} / {found.case} / {found.id}   seed {job.seeds[0]}"
     if not job.runners:
         lines = (f"{job.prompters[0].spec}   {what}",)
-        yield "", Picture(stored.volume, found, [_first(job, found, stored.volume)], lines=lines)
+        yield "", Picture(stored.volume, found, [_first(job, found, stored.volume)], lines=lines, window=window)
         return
-    yield from _rounds(job, found, stored.volume, what)
+    for name, picture in _rounds(job, found, stored.volume, what):
+        yield name, replace(picture, window=window)
 
 
 def write(picture: Picture, name: str, path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -11,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, box_slices, frozen, joint_box
+from intrabench.mask import Box, Mask, Region, box_slices, frozen, joint_box
 from intrabench.metrics.parts.lesions import Lesions
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.target import Target
@@ -34,12 +35,14 @@ class MaskPair:
     """What a metric is given. Arrays ``(z, y, x)`` are cut to the joint box of both masks, and are read-only.
 
     target, given: the original inputs, including the target's ignored voxels; all else excludes those. image: None
-    unless a metric needs it. No metric can change anything here for the others.
+    unless a metric needs it. prompted: the slices that the hand has prompted so far, ascending, along the first axis of
+    what the session sees. No metric can change anything here for the others.
     """
 
     target: Target
     given: Mask
     image: Volume | None = None
+    prompted: tuple[int, ...] = ()
 
     @cached_property
     def truth(self) -> Mask:
@@ -76,6 +79,10 @@ class MaskPair:
         """Voxels of the target, of the answer and of both."""
         return Overlap.of(self.truth, self.answer)
 
+    def overlap_on(self, slices: Sequence[int]) -> Overlap:
+        """The same on some slices only."""
+        return Overlap.of(*(Mask.empty().overwrite(mask, Region(tuple(slices))) for mask in (self.truth, self.answer)))
+
     def lesions(self, connectivity: int) -> Lesions:
         """The connected components of both masks, and which of them overlap."""
         if connectivity not in self._lesions:
@@ -106,7 +113,7 @@ class MaskPair:
             if target is None:
                 z, y, x = self.target.spacing_mm
                 target = _SWAPPED[self.target] = replace(self.target, spacing_mm=(x, y, z))
-        return MaskPair(target, self.given, self.image)
+        return MaskPair(target, self.given, self.image, self.prompted)
 
     @cached_property
     def image_array(self) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from intrabench.identity.versions import ships
 from intrabench.mask import Mask
 from intrabench.metrics.base import SLACK, Metric
 from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.other_targets import FITS_BETTER, OtherTargets
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -21,7 +22,7 @@ class Scores:
     """The columns of a row, None where a metric has no value; and what went wrong, by the column of the metric."""
 
     dice: float
-    columns: dict[str, float | int | None]
+    columns: dict[str, float | int | str | None]
     problems: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -30,12 +31,18 @@ class Scores:
         return "; ".join(f"metric {column}: {reason}" for column, reason in self.problems.items())
 
 
-def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume | None = None) -> Scores:
+def score(
+    target: Target,
+    answer: Mask,
+    metrics: Sequence[Metric],
+    image: Volume | None = None,
+    prompted: Sequence[int] = (),
+) -> Scores:
     """Voxel counts, Dice and IoU, which every row has, and the columns of `metrics`, without the ignored voxels.
 
-    A metric that fails has no value, and the others keep theirs.
+    A metric that fails has no value, and the others keep theirs. prompted: as of `MaskPair`.
     """
-    scoring = Scoring(target, answer, metrics, image)
+    scoring = Scoring(target, answer, metrics, image, prompted)
     scoring.measure()
     return scoring.scores()
 
@@ -44,15 +51,24 @@ class Scoring:
     """The scores of an answer that nobody changes any more, as `score` gives them.
 
     Voxel counts, Dice and IoU are known at once, and so are metrics of the user's own, whose code need not bear
-    threads. Left for `measure`, in any thread, are the other metrics that ship: these only read.
+    threads. Left for `measure`, in any thread, are the other metrics that ship: these only read; and which of the
+    `others` the answer fits better.
     """
 
-    def __init__(self, target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume | None = None) -> None:
+    def __init__(
+        self,
+        target: Target,
+        answer: Mask,
+        metrics: Sequence[Metric],
+        image: Volume | None = None,
+        prompted: Sequence[int] = (),
+        others: OtherTargets | None = None,
+    ) -> None:
         needed = any("image" in metric.needs for metric in metrics)
-        pair = MaskPair(target, answer, image if needed else None)
+        pair = MaskPair(target, answer, image if needed else None, tuple(prompted))
         counts = pair.overlap
         self.dice = counts.dice
-        self._values: dict[str, float | int | None] = {
+        self._values: dict[str, float | int | str | None] = {
             "fp_voxels": counts.false_positives,
             "fn_voxels": counts.false_negatives,
             "pred_voxels": counts.answer,
@@ -61,12 +77,13 @@ class Scoring:
         }
         self._failures: dict[str, Exception | str] = {}
         missing = [metric for metric in metrics if metric.column not in self._values]
-        self.columns = (*self._values, *(metric.column for metric in missing))
+        self._others = others
+        self.columns = (*self._values, *([] if others is None else [FITS_BETTER]), *(one.column for one in missing))
         self._left = [metric for metric in missing if ships(metric)]
         for metric in missing:
             if not ships(metric):
                 self._measure_foreign(metric, pair)
-        self._pair = pair if self._left else None
+        self._pair = pair if self._left or others is not None else None
 
     @property
     def voxels(self) -> int:
@@ -85,6 +102,11 @@ class Scoring:
                 self._values[metric.column] = checked_value(metric, metric.measure(self._pair))
             except Exception as error:  # out of memory, which its frames would keep
                 self._failures[metric.column] = error.with_traceback(None)
+        if self._others is not None:
+            try:
+                self._values[FITS_BETTER] = self._others.fitting_better(self._pair)
+            except Exception as error:  # the store may be damaged
+                self._failures[FITS_BETTER] = error.with_traceback(None)
         self._pair = None
 
     def scores(self) -> Scores:

@@ -53,8 +53,8 @@ class SAM2Video(SAM2Frames, Sam2Choice):
     """SAM 2 and 2.1 as video (Ravi et al., ICLR 2025): slices are frames, and the object is tracked up and down.
 
     Takes points and 2D boxes on any slices; `size` and `release` are those of `sam2`. Each round is what a user of the
-    authors' video predictor does: `add_new_points_or_box` on each slice with new prompts, then `propagate_in_video`
-    forward and in reverse. From the second round on every slice was tracked, so a click corrects the slice's own last
+    authors' video predictor does for a single object: `add_new_points_or_box` on each slice with new prompts, then
+    `propagate_in_video` forward and in reverse. From the second round on every slice was tracked, so a click corrects the slice's own last
     logits with the memory of the others. What counts on a slice are its last box and all its points (the predictor's
     `clear_old_points=False`), or with earlier prompts dropped those of this round (`clear_old_points=True`); outcomes
     of other slices stay.

@@ -5,14 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from intrabench.mask import Mask
-from intrabench.reporting.page.views import windows
+from intrabench.reporting.windows import windows
 from intrabench.volume import Volume
 
 SLAB = 16
@@ -26,17 +26,19 @@ SAMPLE = 1_000_000
 class Slabs:
     """The slabs of a scan, and `about`, what a page must know of it.
 
-    That is `shape` and `spacing` ``(z, y, x)``, and how numbers become values, ``slope * number + intercept``.
+    That is `shape` and `spacing` ``(z, y, x)``, how numbers become values, ``slope * number + intercept``, and the
+    windows with which the page begins.
     """
 
-    def __init__(self, volume: Volume) -> None:
+    def __init__(self, volume: Volume, targets: Sequence[Mask], window: str = "") -> None:
+        """targets: that a CT's window fits, if `window` does not name another one (`ct_window`)."""
         colour = volume.is_photo and volume.array.shape[3:] == (3,)
         array = volume.array if colour or volume.array.ndim == 3 else volume.array[..., 0]
         self._stored, slope, intercept = _numbers(array, colour)
         presets, start = [{"name": "all", "low": 0.0, "high": 255.0}], 0
         if not colour:
             step = max(1, round((array.size / SAMPLE) ** (1 / 3)))  # for which a part of a large scan is enough
-            _, found, start = windows(array[::step, ::step, ::step], volume.is_ct)
+            _, found, start = windows(array[::step, ::step, ::step], volume, Mask.union(targets), window)
             presets = [{"name": name, "low": round(low, 4), "high": round(high, 4)} for name, low, high in found]
         self.about: Mapping[str, Any] = {
             "shape": list(volume.shape),

@@ -10,6 +10,7 @@ from typing import Any
 
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
+from intrabench.metrics.other_targets import OtherTargets
 from intrabench.metrics.score import Scoring
 from intrabench.play.scorer import Scorer
 from intrabench.target import Target
@@ -24,17 +25,24 @@ class Record:
     """
 
     def __init__(
-        self, key: str, target: Target, metrics: Sequence[Metric], scorer: Scorer | None, keep_masks: bool
+        self,
+        key: str,
+        target: Target,
+        metrics: Sequence[Metric],
+        scorer: Scorer | None,
+        keep_masks: bool,
+        others: OtherTargets | None = None,
     ) -> None:
-        """scorer: measures what can wait; None: nothing waits."""
+        """scorer: measures what can wait; None: nothing waits. others: the other targets of the case."""
         self.turns: list[dict[str, Any]] = []
         self.masks: list[Mask] = []
         self._key, self._target, self._metrics, self._scorer = key, target, metrics, scorer
-        self._keep_masks = keep_masks
+        self._keep_masks, self._others = keep_masks, others
+        self._prompted: set[int] = set()
         self._rows: list[dict[str, Any]] = []
         self._problems: set[tuple[str, str]] = set()
         self._pending: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
-        self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of what
+        self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of which answer
         self._hash = hashlib.sha256()
 
     @property
@@ -65,12 +73,16 @@ class Record:
         """Add a turn of this round."""
         text = json.dumps(turn.to_json(), separators=(",", ":"))
         self._hash.update(text.encode())
+        if not self._prompted.issuperset(new := turn.prompts.by_hand.slices()):
+            self._prompted.update(new)
+            self._scoring = None  # the same answer may have other scores now
         self.turns.append({"session": self._key, "round": number, "turn": len(self.turns), "given": text})
 
     def measure(self, mask: Mask, image: Volume | None) -> float:
         """The Dice of the answer so far; its other scores may be measured later."""
         if self._scoring is None or self._scoring[0] is not mask:
-            scoring = Scoring(self._target, mask, self._metrics, image)
+            prompted = sorted(self._prompted)
+            scoring = Scoring(self._target, mask, self._metrics, image, prompted, self._others)
             self._scoring = mask, scoring, self._begun(scoring)
         return self._scoring[1].dice
 

@@ -15,6 +15,7 @@ from intrabench.identity.versions import ships
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.lookup import of_protocol
+from intrabench.metrics.other_targets import OtherTargets
 from intrabench.models.base import Answer, Failure, Request
 from intrabench.play.adapt import PROPAGATION, adapt, outside, refuse
 from intrabench.play.joint_prompts import on_slices, together
@@ -56,13 +57,16 @@ class Session:
         keep_masks: bool = False,
         metrics: Sequence[Metric] | None = None,
         scorer: Scorer | None = None,
+        others: OtherTargets | None = None,
     ) -> None:
-        """metrics: of each round; None: those of the protocol. scorer: measures what can wait; None: nothing waits."""
+        """metrics: of each round; None: those of the protocol. scorer: measures what can wait; None: nothing waits.
+        others: the other targets of the case, if rows are to say which of them an answer fits better.
+        """
         self.key, self.target, self.abilities, self.protocol = key, target, abilities, protocol
         self.target_ml: float | None = target.volume_ml
         self.rounds, self.strict = rounds, strict
         self.metrics = of_protocol(protocol.metrics) if metrics is None else metrics
-        self.record = Record(key, target, self.metrics, scorer, keep_masks)
+        self.record = Record(key, target, self.metrics, scorer, keep_masks, others)
         self.failure: Failure | None = None
         self.request: Request | None = None
         self._state, self._clock = State(), Clock()

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.mask import Box, Mask, box_slices, grow, intersection
 from intrabench.prompts import Prompts
+from intrabench.reporting.windows import CT_WINDOWS, ct_window
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -24,19 +25,25 @@ TARGET, ANSWER = (90, 200, 90), (235, 80, 235)
 DRAWN, DERIVED, NEGATIVE = (255, 200, 0), (90, 170, 255), (255, 80, 80)
 _TEXT, _GROUND = (230, 230, 230), (20, 20, 20)
 _TILE, _LINE, _DOT = 260, 14, 4  # pixels: the longer side of a tile, a line of text, the radius of a click
+_LETTERS = ImageFont.load_default(16)
 _MARGIN_MM, _REACH_MM = 15.0, 30.0  # margin around everything shown; the answer is shown up to this far from the target
 _PLANES = ("z", "coronal, y", "sagittal, x")
+_ENDS = (("S", "I"), ("A", "P"), ("R", "L"))  # of an axis: at the top or left, and opposite
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A target, prompts, and a model's answer if there is one; `lines` are written above them."""
+    """A target, prompts, and a model's answer if there is one; `lines` are written above them.
+
+    window: of a CT, one of `CT_WINDOWS`; empty: the one that fits the target.
+    """
 
     volume: Volume
     target: Target
     prompts: Sequence[Prompts] = ()
     answer: Mask | None = None
     lines: Sequence[str] = ()
+    window: str = ""
 
     def save(self, path: Path, tiles: int = 12) -> None:
         """Write the `image` in the format of the path's ending.
@@ -58,13 +65,13 @@ class Picture:
         Green: outline of the target. Magenta: outline of the answer, visible on both sides of the green where they
         agree. Yellow: prompts made by the hand. Blue: prompts derived from those. Red: background prompts. Anterior is
         up in axial slices, superior in other planes. The patient's left is on the right; in sagittal planes, anterior
-        is on the left.
+        is on the left. Letters at the borders say so, but for photographs.
         """
         marks = [mark for prompts in self.prompts for mark in _marks(prompts)]
         box = self._window(marks)
         views = [(0, z) for z in self._slices(marks, box, tiles)]
         views += [plane for prompts in self.prompts for plane in _stroke_planes(prompts)]
-        grey = _grey(self.volume, box)
+        grey = self._grey(box)
         drawn = [self._tile(_View(box, self.volume, axis, at), grey, marks) for axis, at in views]
         typed = [f"typed: {prompts.text}" for prompts in self.prompts if prompts.text is not None]
         return _sheet(drawn, [*self.lines, *typed])
@@ -80,6 +87,15 @@ class Picture:
         z0, y0, x0 = corners[:, :3].min(axis=0).tolist()
         z1, y1, x1 = corners[:, 3:].max(axis=0).tolist()
         return grow((z0, y0, x0, z1, y1, x1), margin, self.volume.shape)
+
+    def _grey(self, box: Box) -> NDArray[np.uint8]:
+        """The scan in `box` as grey values 0 to 255."""
+        scan = self.volume.array[box_slices(box)].astype(np.float32)
+        if self.volume.is_ct:
+            low, high = CT_WINDOWS[ct_window(self.volume, self.target.mask, self.window)]
+        else:
+            low, high = np.percentile(scan, (1, 99))
+        return (255 * ((scan - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)
 
     def _slices(self, marks: Sequence[_Mark], box: Box, most: int) -> list[int]:
         """At most `most` slices: first those with prompts made by hand, then others of the target.
@@ -108,6 +124,7 @@ class Picture:
         view.outline(pen, self.target.mask, TARGET, width=2)
         for mark in marks:
             view.mark(pen, mark)
+        view.ends(pen)
         pen.text(
             (4, view.size[1] - _LINE),
             f"{_PLANES[view.axis]} = {view.index}",
@@ -152,13 +169,6 @@ def _stroke_planes(prompts: Prompts) -> Iterator[tuple[int, int]]:
 def _spaced(pool: set[int], most: int) -> list[int]:
     ordered = sorted(pool)
     return [ordered[i] for i in np.linspace(0, len(ordered) - 1, min(len(ordered), most)).astype(int)]
-
-
-def _grey(volume: Volume, box: Box) -> NDArray[np.uint8]:
-    """The scan in `box` as grey values 0 to 255."""
-    scan = volume.array[box_slices(box)].astype(np.float32)
-    low, high = np.percentile(scan, (1, 99))
-    return (255 * ((scan - low) / max(high - low, 1e-6)).clip(0, 1)).astype(np.uint8)
 
 
 def _sheet(tiles: Sequence[Image.Image], lines: Sequence[str]) -> Image.Image:
@@ -210,6 +220,20 @@ class _View:
         else:
             x, y = self.box[self.column + 3] - column, self.box[self.row + 3] - row
         return x * self.step[self.column], y * self.step[self.row]
+
+    def ends(self, pen: ImageDraw.ImageDraw) -> None:
+        """Write at the borders to which sides of the patient they are; a photograph has none."""
+        if self.forwards:
+            return
+        (top, bottom), (left, right) = _ENDS[self.row], _ENDS[self.column]
+        width, height = self.size
+        for letter, place, anchor in (
+            (top, (width / 2, 2), "ma"),
+            (bottom, (width / 2, height - 2), "md"),
+            (left, (4, height / 2), "lm"),
+            (right, (width - 4, height / 2), "rm"),
+        ):
+            pen.text(place, letter, fill=_TEXT, anchor=anchor, stroke_width=1, stroke_fill=_GROUND, font=_LETTERS)
 
     def outline(self, pen: ImageDraw.ImageDraw, mask: Mask, colour: Colour, width: int) -> None:
         """Draw the edges between foreground and background pixels."""

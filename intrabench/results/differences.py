@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench.metrics.other_targets import FITS_BETTER
 from intrabench.results.model_label import model_label
 from intrabench.results.schema import SCHEMA, metric_columns
 from intrabench.results.statuses import ANSWERED
@@ -42,7 +43,7 @@ def differences(ours: pl.DataFrame, theirs: pl.DataFrame) -> pl.DataFrame:
     both = ours.join(theirs.select("session", "round", *_FIXED, *scores), on=["session", "round"], suffix="_other")
     both = both.with_columns(status_other=_status()).sort("session", "round")
     close = (_apart("dice").abs() <= NEAR_DICE) | (_apart("fp_voxels").abs() + _apart("fn_voxels").abs() <= NEAR_VOXELS)
-    rounded = _same(*_FIXED) & close.fill_null(False)
+    rounded = _same(*(name for name in _FIXED if name != FITS_BETTER)) & close.fill_null(False)
     differs = ~(_same(*_FIXED) & _equal(scores))
     marked = both.with_columns(_differs=differs, _network=pl.col("weights_sha256") != "", _rounded=rounded)
     earlier = (pl.col("_differs") & pl.col("_rounded")).cum_sum().over("session") > 0

@@ -51,6 +51,7 @@ SCHEMA: dict[str, Any] = {
     "fp_voxels": pl.Int64,
     "fn_voxels": pl.Int64,
     "pred_voxels": pl.Int64,
+    "fits_better": pl.String,
     "encode_s": pl.Float64,
     "segment_s": pl.Float64,
     "batch": pl.Int64,
@@ -69,7 +70,7 @@ file of the user's; empty without any, and for a file that a parameter names, se
 `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer. `effort` names the table of
 `seconds_human`, and if it does not ship those of all costs. `joint` is what the targets of a joint session have in
 common, under `joint_rules`; null for targets on their own. `patient` changes no answer, so it may be corrected later:
-the newest row of a case decides for all its rows, also for those without one.
+the newest row of a case decides for all its rows, also for those without one. `fits_better`: as of `OtherTargets`.
 """
 
 TURNS: dict[str, Any] = {

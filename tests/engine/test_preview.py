@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.engine.options import chosen
@@ -150,6 +151,33 @@ def test_corrections_need_a_model(wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
         list(preview(chosen({"prompter": "box_volume", "dataset": "phantom", "rounds": 1})))
     assert caught == wording
+
+
+def test_letters_say_where_the_sides_of_the_patient_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each of three planes; lines on the right and in front of the patient are where the letters say."""
+    found: list[tuple[str, float, float]] = []
+    monkeypatch.setattr(ImageDraw.ImageDraw, "text", lambda pen, at, text, **_: found.append((text, *at)))
+    cube = np.zeros((26, 26, 26), dtype=bool)
+    cube[10:16, 10:16, 10:16] = True
+    upwards = Scribble(np.array([[11, 13, 13], [14, 13, 13]]))  # in a coronal plane
+    along = Scribble(np.array([[11, 11, 13], [14, 14, 13]]))  # in a sagittal one
+    bright = np.zeros(cube.shape, np.int16)
+    bright[:, 13, 22] = bright[:, 22, 13] = 1000  # to the patient's right, and in front
+    for modality, letters in (("MR", ["APRL", "SIRL", "SIAP"]), ("natural image", ["", "", ""])):
+        volume = replace(Volume.from_canonical(bright), modality=modality)
+        found.clear()
+        made = [Prompts(scribbles=(upwards,)), Prompts(scribbles=(along,))]
+        picture = Picture(volume, make_target(cube), made).image(1)
+        drawn = [one for one in found if len(one[0]) == 1]
+        assert "".join(text for text, *_ in drawn) == "".join(letters)
+        if not drawn:
+            continue
+        pixels = np.asarray(picture.convert("L"))
+        places = {text: (x, y) for text, x, y in drawn[:4]}
+        assert places["A"][1] < 130 < places["P"][1]
+        assert places["R"][0] < 130 < places["L"][0]
+        first = pixels[HEAD : HEAD + 260, :260]
+        assert first[30:50, 120:140].max() > 200 < first[120:140, 30:50].max()  # the front is up, the right on the left
 
 
 def test_words_in_a_picture_are_apart() -> None:

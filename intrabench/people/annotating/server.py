@@ -87,16 +87,20 @@ def tokens_of(folder: Path, raters: list[str]) -> dict[str, str]:
 class _Scans:
     """The slabs of the scans that were looked at last."""
 
-    def __init__(self, annotation: Annotation) -> None:
-        self._annotation, self._kept = annotation, dict[str, Slabs]()
-        self._tasks = {task.scan: task.code for task in reversed(annotation.tasks("r"))}
+    def __init__(self, annotation: Annotation, window: str) -> None:
+        self._annotation, self._window, self._kept = annotation, window, dict[str, Slabs]()
+        self._tasks = dict[str, list[str]]()
+        for task in annotation.tasks("r"):
+            self._tasks.setdefault(task.scan, []).append(task.code)
 
     def __call__(self, scan: str) -> Slabs:
         if scan not in self._tasks:
             raise Refused("there is no such scan; go back to the list")
         found = self._kept.pop(scan, None)
         if found is None:
-            found = Slabs(self._annotation.scan(self._tasks[scan]))
+            codes = self._tasks[scan]
+            targets = [self._annotation.reference(code) for code in codes]
+            found = Slabs(self._annotation.scan(codes[0]), targets, self._window)
             while len(self._kept) >= SCANS:
                 self._kept.pop(next(iter(self._kept)))
         self._kept[scan] = found
@@ -114,12 +118,14 @@ def make_app(
     title: str,
     outline: bool = False,
     rates: Rates | None = None,
+    window: str = "",
 ) -> ASGIApp:
     """The app; hosts: names by which it may be called. outline: whether people see the reference.
+    window: of CT, with which the page begins; empty: the one that fits the targets.
 
     Whoever made `annotation` closes it after the server.
     """
-    server = _Server(annotation, title, outline)
+    server = _Server(annotation, title, outline, window)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -138,9 +144,9 @@ def make_app(
 class _Server:
     """The endpoints of an annotation."""
 
-    def __init__(self, annotation: Annotation, title: str, outline: bool) -> None:
+    def __init__(self, annotation: Annotation, title: str, outline: bool, window: str) -> None:
         self._annotation, self._title, self._outline = annotation, title, outline
-        self._scans = _Scans(annotation)
+        self._scans = _Scans(annotation, window)
 
     async def about(self, request: Request) -> Response:
         """What a person has to do."""

@@ -17,6 +17,7 @@ from intrabench.engine.session_spec import SessionSpec
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
+from intrabench.metrics.other_targets import OtherTargets
 from intrabench.models.base import Predictor
 from intrabench.play.adapt import adapt
 from intrabench.play.lockstep import ask
@@ -58,6 +59,7 @@ class SharedImage:
         with foreign():
             self._stored = cases.open_case(image_task.dataset, image_task.case)
             self.volume, job = self._stored.volume, image_task.job
+            self._others = OtherTargets(self._stored.targets)
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
@@ -70,7 +72,8 @@ class SharedImage:
         if spec.key not in self.sessions:
             id = spec.targets[0].id
             job, target = self.image_task.job, self.target(id)
-            begun = partial(make_session, job, spec, spec.key, target, self.volume, self._scorer, keep_masks=True)
+            fixed = (job, spec, spec.key, target, self.volume, self._scorer, True, self._others)
+            begun = partial(make_session, *fixed)
             session = PersonSession(begun, self._image, self._scorer)
             if session.session.ended:
                 raise IntraBenchError(f"{id} cannot be prompted here: {session.problem}")

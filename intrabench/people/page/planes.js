@@ -4,7 +4,6 @@
 
 const LOOK = "#3ec6ff"; // of every mask
 const REFERENCE = "#8ee04e"; // of a target that may be shown
-const OPPOSITE = { A: "P", R: "L", S: "I" };
 
 class Pane extends Plane {
   constructor(figure, axis) {

@@ -25,6 +25,7 @@ from intrabench.people.rating.study import ANCHORS, NewStudy, Study, new_study
 from intrabench.play.validate import Refused, check_prompts
 from intrabench.randomness import stream
 from intrabench.reporting.page.views import marks
+from intrabench.reporting.windows import check_window
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_turns
@@ -45,7 +46,8 @@ class Plan:
     inputs: how many are rated. raters: their codes. each: how many raters rate an input; 0: all. anchors: the share of
     inputs whose truth and a damaged mask are rated, too. repeats: the share of a rater's masks that come twice.
     training: masks with feedback before the study. round: the state that is rated; None: the last. seed: of the chance
-    that raters may know, which is which inputs are rated, and by whom.
+    that raters may know, which is which inputs are rated, and by whom. window: with which pages show CT first, one of
+    `CT_WINDOWS`; empty: the one that fits the targets.
     """
 
     title: str = "Rating of masks"
@@ -58,8 +60,10 @@ class Plan:
     questions: tuple[Question, ...] = ("score",)
     round: int | None = None
     seed: int = 0
+    window: str = ""
 
     def __post_init__(self) -> None:
+        check_window(self.window)
         if self.inputs < 1 or self.training < 0 or not 0 <= self.anchors <= 1 or not 0 <= self.repeats <= 1:
             raise IntraBenchError(
                 "--inputs must be 1 or more, --training 0 or more, --anchors and --repeats shares from 0 to 1"
@@ -119,7 +123,7 @@ def design(results: Path, folder: Path, plan: Plan, selection: Selection = EVERY
                     f"only {several(len(anchors), 'input')} with anchors: a reference that raters see in the training "
                     "or under other prompts would be recognised"
                 )
-        items = _items(results, study, inputs, training, anchors, pairs)
+        items = _items(results, study, inputs, training, anchors, pairs, plan.window)
         study.write(
             {
                 "title": plan.title,
@@ -173,7 +177,13 @@ def _write(study: NewStudy, rater: str, order: Sequence[_Item]) -> list[str]:
 
 
 def _items(
-    results: Path, study: NewStudy, inputs: Sequence[Input], training: Sequence[Input], anchors: set[int], pairs: bool
+    results: Path,
+    study: NewStudy,
+    inputs: Sequence[Input],
+    training: Sequence[Input],
+    anchors: set[int],
+    pairs: bool,
+    window: str,
 ) -> _Items:
     """What is rated of all inputs, case by case, and the images of the cases, which are written."""
     wanted = [(one, place, False) for place, one in enumerate(inputs)]
@@ -183,7 +193,9 @@ def _items(
     for number, (_, group) in enumerate(groupby(wanted, key=lambda each: _case(each[0])), start=1):
         here, code = list(group), f"c{number}"
         stored = cases.open_case(dataset_of(results, here[0][0].first), here[0][0].first["case"])
-        study.write_case(code, Slabs(stored.volume))
+        targets = {one.first["target"] for one, *_ in here}
+        truths = [target.mask for target in stored.targets(targets)]
+        study.write_case(code, Slabs(stored.volume, truths, window))
         for one, place, trains in here:
             target = stored.targets([one.first["target"]])[0]
             view = _View(code, target, _marks(results, one, stored.volume), _about(one))

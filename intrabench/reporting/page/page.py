@@ -19,6 +19,7 @@ from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
+from intrabench.reporting.page.diagnosis import other_targets, slice_grid
 from intrabench.reporting.page.explore import explored
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.leading_score import LeadingScore, leading_score
@@ -68,6 +69,7 @@ _CONTENTS = {
     "curves": "Curves",
     "ranking-section": "Ranking",
     "sizes-section": "Sizes",
+    "diagnosis-section": "Diagnosis",
     "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
     "ratings-section": "What people say",
@@ -133,7 +135,7 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str
     scored = scores(rows, policy=lead.policy)
     grids = _tables(evaluation, lead, scored)
     made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
-    absent = {f"{name}-section" for name in ("perturbed", "clicking", "own") if not grids[name]}
+    absent = {f"{name}-section" for name in ("perturbed", "clicking", "own", "diagnosis") if not grids[name]}
     return {
         "title": "IntraBench report",
         "subtitle": "; ".join(filter(None, [made, evaluation.selection.words])),
@@ -168,6 +170,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
     capped = capped_numbers(rows, played, by, policy) | ({leading: played} if leading and leading.capped else {})
     notes, marks = tables.line_notes(rows, scored, lines, capped)
     plain, marked = marks[None], marks.get(leading, marks[None])
+    by_slice, others = slice_grid(metrics, lines, how, plain), other_targets(rows, lines)
     grids = [(text, grid, grid.notes(notes.texts)) for text, grid in protocol_grids(rows, lines, policy, marks)]
     # Marks that only the tables of protocols have are explained below these, and not again in the notes of all tables.
     elsewhere = {letter for each in (plain, marked) for mark in each.values() for letter in mark.split(",")}
@@ -202,6 +205,9 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         **_ranking(fair, same, same_draws, names.seen, marked.without_fewer(), lead),
         **claim_section(same, fair.lines, lead),
         "sizes": tables.size_grid(strata(scored, evaluation.pictures), lines, marked, lead),
+        "diagnosis": [*filter(None, [by_slice, others])],
+        "slices": by_slice,
+        "other_targets": others,
         "perturbed": _perturbed(dice, evaluation.names, how),
         "clicking": click_grid(rows, policy),
         "failures": failures,

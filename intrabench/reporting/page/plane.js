@@ -4,6 +4,7 @@
 const TARGET = "#56b4e9", ANSWER = "#f0a800", OTHERS = "#cc79a7", BACKGROUND_CLICK = "#ff7043", HAND = "#ffffff", DERIVED = "#b8bec5";
 const TOO_MUCH = "#e69f00bf", MISSED = ["#0072b2b3", "#cfe8ff"]; // orange, and blue with stripes: told apart without colours, too
 const ENDS = [["A", "R"], ["S", "R"], ["S", "A"]]; // what lies at the top and on the left: all axes run backwards on a screen
+const OPPOSITE = { A: "P", R: "L", S: "I" };
 
 class Plane {
   constructor(figure, axis) {
@@ -235,8 +236,10 @@ class Plane {
     this.pen.fillStyle = "#fff";
     this.pen.strokeStyle = "#000";
     this.pen.lineWidth = 3;
-    const [top, left] = ENDS[this.axis];
-    for (const [text, x, y] of [[top, this.canvas.width / 2 - 7, 22], [left, 6, this.canvas.height / 2 + 7]]) {
+    this.pen.textAlign = "center";
+    this.pen.textBaseline = "middle";
+    const [top, left] = ENDS[this.axis], { width, height } = this.canvas;
+    for (const [text, x, y] of [[top, width / 2, 14], [OPPOSITE[top], width / 2, height - 14], [left, 14, height / 2], [OPPOSITE[left], width - 14, height / 2]]) {
       this.pen.strokeText(text, x, y);
       this.pen.fillText(text, x, y);
     }

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, box_slices, grow, intersection
 from intrabench.prompts import Prompts
+from intrabench.reporting.windows import windows
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -27,11 +28,6 @@ _MARGIN_MM, _REACH_MM = (
     8.0,
     30.0,
 )  # margin around everything shown; answers and prompts are shown up to this far from the target
-
-_CT_LEVELS = np.interp(np.arange(256), [0, 56, 216, 250, 255], [-1024, -160, 240, 1300, 3000])
-"""Hounsfield units of the 256 grey levels: fine steps for soft tissue, coarse steps elsewhere."""
-
-_CT_RANGES = (("soft tissue", -160.0, 240.0), ("lung", -1350.0, 150.0), ("bone", -500.0, 1300.0))
 
 
 @dataclass(frozen=True)
@@ -98,7 +94,7 @@ def view(volume: Volume, target: Target, window: Window) -> dict[str, Any]:
     }
     if colour:
         return shared | {"scan": _text(scan.astype(np.uint8))}
-    levels, presets, start = windows(scan, volume.is_ct)
+    levels, presets, start = windows(scan, volume, target.mask)
     codes = np.searchsorted((levels[1:] + levels[:-1]) / 2, scan).astype(np.uint8)
     steps = np.diff(codes, axis=2, prepend=np.uint8(0))  # differences of neighbours compress better
     return shared | {
@@ -143,15 +139,6 @@ def _factor(box: Box, spacing_mm: Sequence[float], budget: int) -> tuple[int, in
         if prod(ceil(size / step) for size, step in zip(sizes, (z, y, x), strict=True)) <= budget:
             return z, y, x
     return 64, 64, 64
-
-
-def windows(scan: NDArray[Any], is_ct: bool) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
-    """The values of the 256 grey levels, the selectable grey-value windows, and the index of the initial one."""
-    if is_ct:
-        return _CT_LEVELS, list(_CT_RANGES), int(np.median(scan) < -400)  # mostly air: the lung
-    low, first, fifth, last_fifth, last, high = np.percentile(scan, (0.1, 1, 5, 95, 99, 99.9)).tolist()
-    levels = np.linspace(low, max(high, low + 1e-6), 256)
-    return levels, [("1 to 99 %", first, last), ("5 to 95 %", fifth, last_fifth), ("all", low, high)], 0
 
 
 def _text(array: NDArray[Any]) -> str:

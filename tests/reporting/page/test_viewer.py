@@ -196,6 +196,8 @@ def test_hounsfield_units_keep_their_windows() -> None:
     assert np.abs(seen - true)[soft].max() <= 1.5
     assert np.abs(seen - true)[(true > -1024) & (true < 1300)].max() <= 16
     assert view(replace(volume, array=np.full_like(array, -900)), target, window)["preset"] == 1
+    bright = np.where(target.mask.to_array(array.shape), 700, 40).astype(np.int16)
+    assert view(replace(volume, array=bright), target, window)["preset"] == 2
 
 
 def test_percentiles_of_other_scans() -> None:
