@@ -18,12 +18,18 @@ Derived = Literal["none", "all"]
 """Which of the prompts that were derived from others, such as interpolated boxes, a model of volumes gets."""
 
 
+StrokePoints = Literal["one_negative", "one", "all"]
+"""Which points of a stroke a model of volumes gets that takes points and no strokes: all of a positive and one of a
+negative one, one of either, or all of both. The one point is drawn from the stroke."""
+
+
 @dataclass(frozen=True)
 class Abilities:
     """What a model takes: its dimension (2: slice by slice, 3: the volume), and the kinds of prompts.
 
-    derived: which derived prompts it gets if its dimension is 3; slice by slice it gets all. feeds_back: whether it
-    takes its own last answer together with new prompts. unprompted: whether it answers without any prompts.
+    derived, strokes: which derived prompts, and which points of strokes, it gets if its dimension is 3; slice by slice
+    it gets all. feeds_back: whether it takes its own last answer together with new prompts. unprompted: whether it
+    answers without any prompts.
     """
 
     dims: int
@@ -31,6 +37,12 @@ class Abilities:
     derived: Derived = "none"
     feeds_back: bool = False
     unprompted: bool = False
+    strokes: StrokePoints = "one_negative"
+
+    @property
+    def strokes_as_points(self) -> bool:
+        """Whether it is a model of volumes that gets points of strokes, as `strokes` says."""
+        return self.dims == 3 and "point" in self.accepts and "scribble" not in self.accepts
 
     @property
     def builds_on_mask(self) -> bool:

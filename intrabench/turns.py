@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from intrabench.errors import IntraBenchError
-from intrabench.prompts import Prompts
+from intrabench.prompts import Prompts, Stroke
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,13 @@ class TypeText(Action):
     def of(cls, text: str) -> TypeText:
         """What it takes to type a text; words are what blanks divide."""
         return cls(len(text.split()))
+
+
+def drawing(stroke: Stroke, control_points: int = 3) -> Action:
+    """What the hand does for a stroke, whatever tool it took: it clicks if the stroke is a single voxel, else draws."""
+    if len(stroke.points) == 0 or (stroke.points == stroke.points[0]).all():
+        return Click()
+    return DrawLasso(control_points) if stroke.closed else DrawScribble(control_points)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from intrabench.turns import (
     MarkExtent,
     Turn,
     TypeText,
+    drawing,
     turns_by_round,
 )
 
@@ -78,6 +79,19 @@ def test_each_kind_of_stroke_has_an_action_costs_a_tool_and_an_example(name: str
     (made,) = Turn.from_json(drawn.to_json()).prompts.strokes
     assert (type(made), made.points.tolist()) == (stroke, [[4, 2, 3], [4, 2, 9], [4, 8, 9]])
     assert made.extent.tolist() == [4, 2, 3, 5, 9, 10]
+
+
+@pytest.mark.parametrize("name", STROKES)
+def test_a_stroke_of_a_single_voxel_is_a_click_whatever_the_tool(name: str) -> None:
+    stroke, voxel = STROKES[name], (4, 2, 3)
+    for places, kind in (([voxel], "click"), ([voxel, voxel], "click"), ([voxel, (4, 2, 4)], stroke.kind)):
+        (action,) = turn_of([Gesture(stroke.kind, places)]).actions
+        assert (action.kind, drawing(stroke(np.array(places))).kind) == (kind, kind)
+    both = turn_of(
+        [Gesture(stroke.kind, [voxel]), Gesture("box2d", (4, 1, 1, 2, 2)), Gesture(stroke.kind, [voxel] * 2)]
+    )
+    assert [action.kind for action in both.actions] == ["click", "box2d", "click"]
+    assert [one.points.tolist() for one in both.prompts.strokes] == [[[*voxel]], [[*voxel]] * 2]
 
 
 def test_actions_of_users_take_no_kind_from_ours() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError
 from intrabench.mask import Bools, Ints
 
 Tree = dict[int, dict[int, float]]
@@ -39,16 +38,9 @@ def medial_axes(masks: Sequence[Bools], rng: np.random.Generator | None) -> list
     They are computed in one call, one below the other, because scikit-image takes longer to get ready than for a mask.
 
     rng: breaks ties between equally deep pixels; None: always the same way, as scikit-image did until 0.18.
-
-    Raises:
-        IntraBenchError: scikit-image is not installed.
     """
-    try:
-        from skimage.morphology import medial_axis
-    except ImportError as error:
-        raise IntraBenchError(
-            "the robot of DAVIS needs the package scikit-image; run: pip install 'intrabench[davis]'"
-        ) from error
+    from skimage.morphology import medial_axis
+
     axes, filled = [np.zeros(mask.shape, bool) for mask in masks], [mask.any() for mask in masks]
     boxes = [_box(mask) for mask, any_ in zip(masks, filled, strict=True) if any_]
     into = [axis[box] for axis, box in zip(compress(axes, filled), boxes, strict=True)]

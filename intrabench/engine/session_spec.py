@@ -148,7 +148,8 @@ class ModelRunner:
         model, taken = self.model, self.model.abilities
         alone = ("unprompted",) if taken.unprompted else ()
         accepts = taken.accepts - {"text"}  # no other prompt becomes a text, so taking it changes no other session
-        abilities = taken.dims, *sorted(accepts), taken.derived, taken.feeds_back, *alone
+        strokes = (taken.strokes,) if taken.strokes_as_points else ()
+        abilities = taken.dims, *sorted(accepts), taken.derived, taken.feeds_back, *strokes, *alone
         return model.spec, version_of(model), self.weights_sha256, model.runtime.dtype, *abilities
 
     def begun(self, protocol: Protocol, prompter: Prompter, dataset: Dataset) -> hashlib._Hash:

@@ -35,6 +35,7 @@ def about(model: Model) -> dict[str, Any]:
         "dims": model.dims,
         "accepts": None,
         "derived": None,
+        "strokes": None,
         "feeds_back": None,
         "answers_for": model.covers,
         "grey_only": model.grey_only,
@@ -51,7 +52,7 @@ def about(model: Model) -> dict[str, Any]:
         with foreign():
             takes = model.abilities
             facts |= {"version": version_of(model), "dims": takes.dims, "accepts": sorted(takes.accepts)}
-            facts |= {"derived": takes.derived, "feeds_back": takes.feeds_back}
+            facts |= {"derived": takes.derived, "strokes": takes.strokes, "feeds_back": takes.feeds_back}
     except IntraBenchError as error:
         facts["problem"] = in_words(error)
     return facts

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import WrongType, foreign, in_words, passes, traced
 from intrabench.mask import Box, Index, Mask, Region
-from intrabench.prompts import Abilities, Derived, PromptKind
+from intrabench.prompts import Abilities, Derived, PromptKind, StrokePoints
 from intrabench.specs.component import Component
 from intrabench.specs.values import expect
 from intrabench.superpixels.partitions.partition import Partition
@@ -211,7 +211,8 @@ class Model(Component):
     @property
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
-        return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
+        strokes = self.strokes or Abilities.strokes
+        return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted, strokes)
 
     @property
     def covers(self) -> str:
@@ -222,6 +223,14 @@ class Model(Component):
     def derived(self) -> Derived:
         """Which derived prompts a model of volumes gets; those that ship have it as a parameter, ``derived=all``."""
         return "none"
+
+    @property
+    def strokes(self) -> StrokePoints | None:
+        """Which points of strokes a model of volumes gets that takes no strokes; None: as `Abilities` has it.
+
+        Those that ship have it as a parameter, ``strokes=all``.
+        """
+        return None
 
     @property
     def feeds_back(self) -> bool:

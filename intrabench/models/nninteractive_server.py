@@ -19,7 +19,7 @@ from intrabench.mask import Mask
 from intrabench.models.base import Model, Predictor, Request
 from intrabench.models.parts.nninteractive_image import OneImage, check_image
 from intrabench.progress import step
-from intrabench.prompts import Abilities, Derived, PromptKind
+from intrabench.prompts import Abilities, Derived, PromptKind, StrokePoints
 from intrabench.specs.specs import Reach, switch
 from intrabench.volume import Volume
 
@@ -89,6 +89,7 @@ class NnInteractiveServer(Model):
 
     url: Annotated[str, Reach("network")] = "http://127.0.0.1:1527"
     derived: Derived = switch("none")
+    strokes: StrokePoints = switch("one_negative")
 
     def __post_init__(self) -> None:
         if not self.url.startswith(("http://", "https://")):

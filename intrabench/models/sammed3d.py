@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from intrabench.models.base import Answer, Request
 from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.intensity import percentiles
 from intrabench.models.parts.recipe import Policy
-from intrabench.prompts import Derived
+from intrabench.prompts import Abilities, Derived, StrokePoints
 from intrabench.specs.specs import switch
 from intrabench.volume import Volume
 
@@ -25,6 +25,8 @@ STEP_MM = 1.5
 """The network sees cubes of 128 voxels of 1.5 mm."""
 THRESHOLDS = {"official": 0.0, "radioactive": 0.5}
 """On logits, by policy."""
+STROKES: dict[Policy, StrokePoints] = {"official": "one_negative", "radioactive": "one"}
+"""The points of strokes that it gets, by policy."""
 
 
 @dataclass(eq=False)
@@ -37,7 +39,11 @@ class SAMMed3D(CropModel):
 
     ``policy=radioactive`` clips intensities to the percentiles of the volume and uses a threshold of 0.5 on logits. It
     uses one point: of the newest turn's, then of earlier ones, the first inside the crop, with the label of the very
-    first; if all are outside, their mean. With earlier prompts (``previous=keep``) there is no mask prompt.
+    first; if all are outside, their mean. Of a stroke, positive or negative, it gets one point, drawn from it. With
+    earlier prompts (``previous=keep``) there is no mask prompt.
+
+    strokes: the points of strokes that it gets: all of a positive and one of a negative one (one_negative), one of
+    either, or all.
     """
 
     name = "sammed3d"
@@ -52,11 +58,19 @@ class SAMMed3D(CropModel):
     policy: Policy = "official"
     threshold: float | None = switch(None)
     derived: Derived = switch("none")
+    strokes: StrokePoints | None = switch(None)
 
     @classmethod
     def default_words(cls) -> dict[str, str]:
-        """The threshold that each policy has."""
-        return {"threshold": ", ".join(f"{value:g} ({policy})" for policy, value in THRESHOLDS.items())}
+        """The threshold and the points of strokes that each policy has."""
+        thresholds = [f"{value:g} ({policy})" for policy, value in THRESHOLDS.items()]
+        strokes = [f"{value} ({policy})" for policy, value in STROKES.items()]
+        return {"threshold": ", ".join(thresholds), "strokes": ", ".join(strokes)}
+
+    @property
+    def abilities(self) -> Abilities:
+        """What it takes; which points of strokes, the policy says unless a parameter does."""
+        return replace(super().abilities, strokes=self.strokes or STROKES[self.policy])
 
     def build(self) -> Any:
         """The network of vit_b_ori."""

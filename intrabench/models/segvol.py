@@ -16,7 +16,7 @@ from intrabench.models.parts.crop_model import CropModel, OpenCrops
 from intrabench.models.parts.recipe import Policy
 from intrabench.models.weights import registry as weights
 from intrabench.progress import loading
-from intrabench.prompts import Derived
+from intrabench.prompts import Derived, StrokePoints
 from intrabench.specs.specs import switch
 from intrabench.volume import Volume
 
@@ -53,6 +53,7 @@ class SegVol(CropModel):
 
     policy: Policy = "official"
     derived: Derived = switch("none")
+    strokes: StrokePoints = switch("one_negative")
 
     def build(self) -> Any:
         """The network without its text encoder."""

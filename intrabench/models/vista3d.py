@@ -18,7 +18,7 @@ from intrabench.models.parts.embeddings import opened
 from intrabench.models.parts.vista3d_classes import class_of, name_of, supported
 from intrabench.models.parts.vista3d_scan import Scan
 from intrabench.progress import encoding
-from intrabench.prompts import Derived
+from intrabench.prompts import Derived, StrokePoints
 from intrabench.specs.specs import switch
 from intrabench.volume import Volume, states_ct
 
@@ -52,7 +52,7 @@ class VISTA3D(CropModel):
     passing = True
     grey_only = True
     extra = "monai"
-    requires = ("monai", "skimage")
+    requires = ("monai",)
     accepts = frozenset({"point"})
     unprompted = True
     covers = "the scan without the air around it"
@@ -60,6 +60,7 @@ class VISTA3D(CropModel):
 
     classes: Literal["auto", "none"] = "auto"
     derived: Derived = switch("none")
+    strokes: StrokePoints = switch("one_negative")
 
     def notes(self, volume: Volume) -> tuple[str, ...]:
         """Any scan is taken as Hounsfield units."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
 from intrabench.mask import Array, Box, Mask
-from intrabench.prompts import STROKES, Abilities, PromptKind, Prompts, extent_of
+from intrabench.prompts import STROKES, Abilities, PromptKind, Prompts, Stroke, StrokePoints, extent_of
 from intrabench.turns import Turn
 
 NEITHER = "the model takes neither boxes nor points"
@@ -25,12 +25,19 @@ FORGETFUL = (
 
 
 def adapt(
-    turn: Turn, abilities: Abilities, mask: Mask, *, first: bool, earlier: Sequence[Turn] = (), strict: bool = False
+    turn: Turn,
+    abilities: Abilities,
+    mask: Mask,
+    rng: Callable[[str], np.random.Generator],
+    *,
+    first: bool,
+    earlier: Sequence[Turn] = (),
+    strict: bool = False,
 ) -> tuple[Turn, list[str]]:
     """The turn as the model can take it, and the conversions made (``box2d->point``, ``ignored``, ...).
 
-    `mask` is the answer so far. `earlier` are the turns that still count, as the model took them. Corrections for
-    models that take only boxes use both.
+    `mask` is the answer so far. `rng` gives the random stream of a purpose, as `User.rng` does. `earlier` are the turns
+    that still count, as the model took them. Corrections for models that take only boxes use mask and earlier turns.
 
     Raises:
         NotApplicable: there is no fair conversion, or `strict` forbids every conversion.
@@ -53,8 +60,8 @@ def adapt(
             raise NotApplicable(ONLY_TEXT)
     for kind in (stroke.kind for stroke in sorted(STROKES.values(), key=lambda stroke: not stroke.closed)):
         if kind in prompts.kinds - accepts:
-            prompts, note = _strokes(prompts, kind, accepts)
-            notes.append(note)
+            prompts, made = _strokes(prompts, kind, abilities, rng)
+            notes += made
     if "box2d" in prompts.kinds - accepts:
         prompts, note = _boxes2d(prompts, accepts)
         notes.append(note)
@@ -89,16 +96,30 @@ def refuse(notes: Sequence[str]) -> None:
         raise NotApplicable(f"--strict forbids the adaptation {', '.join(notes)}")
 
 
-def _strokes(prompts: Prompts, kind: PromptKind, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:
+def _strokes(
+    prompts: Prompts, kind: PromptKind, abilities: Abilities, rng: Callable[[str], np.random.Generator]
+) -> tuple[Prompts, list[str]]:
     """Open strokes become points. Closed ones become 2D boxes; negative ones cannot, because boxes have no sign."""
     strokes = [stroke for stroke in prompts.strokes if stroke.kind == kind]
     others = prompts.with_strokes(stroke for stroke in prompts.strokes if stroke.kind != kind)
+    if not strokes[0].closed and abilities.strokes_as_points:
+        rows = [_points_of(one, abilities.strokes, rng(f"{kind} {number}")) for number, one in enumerate(strokes)]
+        whole = [len(some) == len(stroke.points) for some, stroke in zip(rows, strokes, strict=True)]
+        notes = [f"{kind}->point"] * any(whole) + [f"{kind}->one point"] * (not all(whole))
+        return _with_points(others, rows), notes
     if not strokes[0].closed:
-        note = f"{kind}->point" if "point" in accepts else f"{kind}->box"
-        return _with_points(others, [stroke.rows for stroke in strokes]), note
+        note = f"{kind}->point" if "point" in abilities.accepts else f"{kind}->box"
+        return _with_points(others, [stroke.rows for stroke in strokes]), [note]
     if any(stroke.label != 1 for stroke in strokes):
         raise NotApplicable(f"a negative {kind} has no counterpart for a model that takes no {kind}")
-    return _with_boxes(others, [_flat(stroke.extent) for stroke in strokes]), f"{kind}->box2d"
+    return _with_boxes(others, [_flat(stroke.extent) for stroke in strokes]), [f"{kind}->box2d"]
+
+
+def _points_of(stroke: Stroke, which: StrokePoints, rng: np.random.Generator) -> Array:
+    """The points of an open stroke that a model of volumes gets, rows ``z, y, x, label``."""
+    if which == "all" or (which == "one_negative" and stroke.label):
+        return stroke.rows
+    return rng.choice(stroke.rows, 1)
 
 
 def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts, str]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from intrabench.errors import kind as type_of
 from intrabench.play.validate import Refused
-from intrabench.prompts import STROKES, PromptKind, Prompts
+from intrabench.prompts import STROKES, PromptKind, Prompts, Stroke
 from intrabench.specs.values import is_a
-from intrabench.turns import Action, Turn
+from intrabench.turns import Action, Turn, drawing
 
 MOST, LONGEST = 500, 20_000
 """The gestures of a turn, and the points of a stroke."""
@@ -86,7 +86,7 @@ class Gesture:
 
 
 def turn_of(gestures: Sequence[Gesture]) -> Turn:
-    """The turn that gestures make; each costs its action.
+    """The turn that gestures make; each costs its action, and a stroke of a single voxel that of a click.
 
     Raises:
         Refused: there is none, or one is not as it should be. Whether prompts lie in the volume is not checked here.
@@ -101,20 +101,17 @@ def turn_of(gestures: Sequence[Gesture]) -> Turn:
     if len(volumes) > 1:
         raise Refused("two boxes around the whole target at once; take one of them back")
     try:
+        strokes = [_stroke(one) for one in gestures]
         prompts = Prompts(
             points=_rows([(*one.place, one.label) for one in gestures if one.kind == "click"], 4),
             boxes2d=_rows([one.place for one in gestures if one.kind == "box2d"], 5),
             box3d=np.array(volumes[0]) if volumes else None,
-        ).with_strokes(
-            stroke(_rows(one.place, 3), one.label)
-            for one in gestures
-            for stroke in STROKES.values()
-            if one.kind == stroke.kind
-        )
+        ).with_strokes(filter(None, strokes))
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused(f"a gesture has a place that is none: {str(error)[:200]}") from error
-    actions = Action.by_kind()
-    return Turn(prompts, tuple(actions[gesture.kind]() for gesture in gestures))
+    kinds = Action.by_kind()
+    each = zip(gestures, strokes, strict=True)
+    return Turn(prompts, tuple(drawing(stroke) if stroke else kinds[gesture.kind]() for gesture, stroke in each))
 
 
 def check_time(seconds: float, at: float) -> None:
@@ -138,6 +135,12 @@ def _check(gesture: Gesture) -> None:
     if not isinstance(gesture.place, list | tuple) or not 0 < len(gesture.place) <= LONGEST:
         raise Refused(f"a {gesture.kind} has no place, or one of more than {LONGEST} points")
     check_time(gesture.seconds, gesture.at)
+
+
+def _stroke(gesture: Gesture) -> Stroke | None:
+    """The stroke that a gesture is, if it is one."""
+    kinds = (stroke for stroke in STROKES.values() if stroke.kind == gesture.kind)
+    return next((stroke(_rows(gesture.place, 3), gesture.label) for stroke in kinds), None)
 
 
 def _rows(rows: Sequence[Any], width: int) -> Any:

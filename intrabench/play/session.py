@@ -295,6 +295,7 @@ class Session:
         if self._round is None:
             self._state.effort, self._round = self.spent, Round()
         self._round.timings.prompt_s += self._asked_s
+        self._round.adapted.update(self.user.told("turn"))
         self.asked = False
         if self.turn is not None:
             self._state.history.append(self.turn)
@@ -310,9 +311,8 @@ class Session:
             prompted = frozenset(z for one in self.history for z in one.prompts.slices())
             turn = together(turn, others if self.abilities.dims == 3 else on_slices(others, prompted))
         earlier = () if turn.afresh else counting(state.taken)
-        taken, notes = adapt(
-            turn, self.abilities, state.mask, first=len(state.taken) == 0, earlier=earlier, strict=self.strict
-        )
+        first, rng = len(state.taken) == 0, self.user.acting("adapt").rng
+        taken, notes = adapt(turn, self.abilities, state.mask, rng, first=first, earlier=earlier, strict=self.strict)
         self._round.adapted.update(notes)
         state.taken.append(taken)
         self.request = self.as_request(scores)

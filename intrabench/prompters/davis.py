@@ -18,7 +18,7 @@ from intrabench.mask import Bools, Ints, Mask
 from intrabench.prompters.joint import JointPrompter
 from intrabench.prompters.user import JointTurn, JointTurns, User, Users
 from intrabench.prompts import Prompts, Scribble, points
-from intrabench.turns import Action, Click, DrawScribble, Turn
+from intrabench.turns import Turn, drawing
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ class _ObjectStrokes:
             return None
         rows = [np.column_stack([one, [label]]) for one, label, _ in strokes if len(one) == 1]
         drawn = [Scribble(one, label) for one, label, _ in strokes if len(one) > 1]
-        actions: list[Action] = [Click() if len(one) == 1 else DrawScribble() for one, _, costs in strokes if costs]
+        actions = tuple(drawing(Scribble(one, label)) for one, label, costs in strokes if costs)
         prompts = Prompts(np.vstack(rows) if rows else points(np.zeros((0, 3))).points, scribbles=tuple(drawn))
-        return Turn(prompts, tuple(actions))
+        return Turn(prompts, actions)
 
 
 def _of_person(drawn: Sequence[Sequence[Scribble]]) -> JointTurn:

@@ -17,7 +17,7 @@ from intrabench.prompters.click_slice import clicks
 from intrabench.prompters.errors import Errors, deepest
 from intrabench.prompters.user import JointTurn, User, Users
 from intrabench.prompts import Prompts, Scribble
-from intrabench.turns import DrawScribble, Turn
+from intrabench.turns import Turn, drawing
 
 _ROBOT = ScribbleRobot(max_kernel_radius=10.0, inside=True)
 """In mm; the published limit of 16 pixels is for frames of 480 x 854."""
@@ -37,6 +37,7 @@ class DavisSlices(Refinement):
     """
 
     name = "davis_slices"
+    version = "2"
     begins = True
     choose: Literal["volume", "dice"] = "volume"
 
@@ -58,9 +59,9 @@ class DavisSlices(Refinement):
         visited = [slices[0] for slices in by_turn if len(slices) == 1]  # also where it was started by a click or a box
         left = np.where(np.isin(np.arange(depth), visited), -1.0, score)
         z = int(np.argmax(left if ((left >= 0) & (wrong > 0)).any() else score))
-        rng = users.rng("strokes")
         here = [one.on_slice(z) for one in errors]
-        strokes = iter(_strokes([part for one in here for part in (one.negatives, one.positives)], users, rng))
+        wrong_here = [part for one in here for part in (one.negatives, one.positives)]
+        strokes = iter(centre_lines(wrong_here, users.targets[0].spacing_mm, users.rng("strokes")))
         each = zip(users.each, here, strokes, strokes, strict=True)  # two after each other are of one target
         return [_turn(user, one, missed, beyond) for user, one, missed, beyond in each]
 
@@ -69,15 +70,20 @@ def _turn(user: User, errors: Errors, missed: Sequence[Ints], beyond: Sequence[I
     """The strokes into the errors of a slice; if there are none, a click on the deepest wrong voxel."""
     strokes = [Scribble(stroke, label) for found, label in ((missed, 1), (beyond, 0)) for stroke in found]
     if strokes:
-        return Turn(Prompts(scribbles=tuple(strokes)), (DrawScribble(),) * len(strokes))
+        return Turn(Prompts(scribbles=tuple(strokes)), tuple(map(drawing, strokes)))
     wrong = max((errors.negatives, errors.positives), key=lambda mask: mask.voxels)
-    return clicks(user, np.array(deepest(wrong, user.target.spacing_mm)[:1])) if wrong.any() else None
+    return clicks(user, np.array(deepest(wrong, user.target.spacing_mm, planar=True)[:1])) if wrong.any() else None
 
 
-def _strokes(masks: Sequence[Mask], users: Users, rng: np.random.Generator) -> list[list[Ints]]:
-    """Rows ``z, y, x`` of each stroke into each mask of a slice, in drawing order."""
+def centre_lines(
+    masks: Sequence[Mask], spacing_mm: tuple[float, float, float], rng: np.random.Generator
+) -> list[list[Ints]]:
+    """Rows ``z, y, x`` of each stroke through the middle of each mask of a slice, in drawing order.
+
+    Each has two voxels or more and never leaves the mask; small and round parts have none. rng: breaks ties.
+    """
     planes = [mask.array[0] if mask.any() else np.zeros((0, 0), bool) for mask in masks]
-    paths_in, found = _ROBOT.strokes_in(planes, rng, users.targets[0].spacing_mm[1:]), []
+    paths_in, found = _ROBOT.strokes_in(planes, rng, spacing_mm[1:]), []
     for mask, error, paths in zip(masks, planes, paths_in, strict=True):
         strokes = [drawn(path, error) for path in paths]
         found.append([np.insert(stroke, 0, 0, axis=1) + mask.start for stroke in strokes if len(stroke) > 1])

@@ -110,16 +110,24 @@ def _first(pixels: NDArray[np.intp], ties: Ties, memory: Memory) -> tuple[int, .
     return min(map(tuple, (places if memory == "fortran" else places[:, ::-1]).tolist()))
 
 
-def deepest(mask: Mask, spacing_mm: tuple[float, float, float], units: Literal["mm", "voxel"] = "mm") -> list[Index]:
+def deepest(
+    mask: Mask,
+    spacing_mm: tuple[float, float, float],
+    units: Literal["mm", "voxel"] = "mm",
+    *,
+    planar: bool = False,
+) -> list[Index]:
     """The voxels of `mask` farthest from its border or the volume's edge, in z, y, x order; several if they tie.
 
-    Distances are rounded to 1e-3 mm before they are compared, so that float noise changes nothing.
+    Distances are rounded to 1e-3 mm before they are compared, so that float noise changes nothing. planar: within the
+    slice, of which the mask has only one; else the slices beside it are its border, too.
     """
     import edt
 
-    steps = spacing_mm if units == "mm" else (1.0, 1.0, 1.0)
+    steps = (spacing_mm if units == "mm" else (1.0, 1.0, 1.0))[planar:]
     voxels = np.ascontiguousarray(mask.array).view(np.uint8)  # edt is five times faster for bytes than for booleans
-    depth = np.asarray(edt.edt(voxels, anisotropy=steps, black_border=True)).round(3)
+    found = np.asarray(edt.edt(voxels[0] if planar else voxels, anisotropy=steps, black_border=True))
+    depth = found.round(3).reshape(mask.array.shape)
     return [(int(z), int(y), int(x)) for z, y, x in np.argwhere(depth == depth.max()) + mask.start]
 
 

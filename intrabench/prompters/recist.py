@@ -14,7 +14,7 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.errors import largest_part
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts, Scribble
-from intrabench.turns import Action, Click, DrawScribble, Turn
+from intrabench.turns import Turn, drawing
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,8 @@ class Recist(Prompter):
 
     def interact(self, user: User) -> Turns:
         """One turn: the stroke."""
-        line = longest_diameter(user.target.mask, user.target.spacing_mm)
-        action: Action = DrawScribble(control_points=2) if len(line) > 1 else Click()
-        yield Turn(Prompts(scribbles=(Scribble(line),)), (action,))
+        line = Scribble(longest_diameter(user.target.mask, user.target.spacing_mm))
+        yield Turn(Prompts(scribbles=(line,)), (drawing(line, control_points=2),))
 
 
 def longest_diameter(mask: Mask, spacing_mm: Sequence[float]) -> NDArray[np.int64]:

@@ -97,7 +97,7 @@ class Recorded(Prompter):
     @property
     def version(self) -> str:  # type: ignore[override]
         """Its own, and a hash of what people did."""
-        return f"1/{self._content}"
+        return f"2/{self._content}"
 
     @cached_property
     def _content(self) -> str:

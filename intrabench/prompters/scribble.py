@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from intrabench.mask import Bools, Ints, Mask, grow, joint_box
+from intrabench.mask import Bools, Index, Ints, Mask, grow, joint_box
 from intrabench.prompters.base import Refinement
 from intrabench.prompters.click_slice import clicks
+from intrabench.prompters.davis_slices import centre_lines
 from intrabench.prompters.errors import Errors, deepest, largest_component
 from intrabench.prompters.points_slice import dilate
 from intrabench.prompters.slices import component_centre
 from intrabench.prompters.user import User
 from intrabench.prompts import Prompts, Scribble
+from intrabench.specs.specs import switch
 from intrabench.turns import DrawScribble, Turn
 
 _DISTANCE = 2  # pixels between the target and the outline that negative scribbles follow
@@ -31,10 +35,18 @@ class ScribbleRefinement(Refinement):
     included pixels. If the target is not in that slice, it is the line along z with most of them. If the outline has
     none, it is a negative click on the deepest one.
 
-    Source: IntRaBench paper and its code, RadioActive.
+    one_slice: what these rules make of an error that lies in one slice, as in all pictures. line: the longest centre
+    line of its largest component, as `davis_slices` draws it, which rows note as ``scribble as centre line``; where
+    there is none, because the error is small or round, a click on its deepest voxel. What comes out as a single voxel
+    is a click, too, and costs one; rows note ``scribble as click``. published: as the paper, that voxel at the price of
+    a scribble.
+
+    Source: IntRaBench paper and its code, RadioActive; in one slice the robot of DAVIS Interactive.
     """
 
     name = "scribble"
+    version = "2"
+    one_slice: Literal["line", "published"] = switch("line")
 
     def correct(self, user: User, mask: Mask) -> Turn | None:
         """One scribble (or click); None if nothing is wrong."""
@@ -42,17 +54,33 @@ class ScribbleRefinement(Refinement):
         missed, excess = errors.negatives.voxels, errors.positives.voxels
         if missed + excess == 0:
             return None
-        if user.rng("sign").random() < missed / (missed + excess):
-            return _turn(_through(largest_component(errors.negatives)), label=1)
-        stroke = _around(user, errors.positives)
-        if len(stroke):
-            return _turn(stroke, label=0)
-        found = deepest(largest_component(errors.positives), user.target.spacing_mm)
-        return clicks(user, np.array(found[:1]))
+        positive = bool(user.rng("sign").random() < missed / (missed + excess))
+        error = largest_component(errors.negatives) if positive else errors.positives
+        if self.one_slice == "line" and len(error.occupied_slices) == 1:
+            return _in_slice(user, largest_component(error).slice(int(error.occupied_slices[0])), int(positive))
+        stroke = _through(error) if positive else _around(user, error)
+        if len(stroke) > 1 or (len(stroke) == 1 and self.one_slice == "published"):
+            return _drawn(stroke, int(positive))
+        return _clicked(user, stroke if len(stroke) else deepest(largest_component(error), user.target.spacing_mm))
 
 
-def _turn(stroke: Ints, label: int) -> Turn:
+def _in_slice(user: User, part: Mask, label: int) -> Turn:
+    """The longest centre line of a part of one slice; if it has none, a click on its deepest voxel."""
+    (lines,) = centre_lines([part], user.target.spacing_mm, user.rng("centre line"))
+    if not lines:
+        return _clicked(user, deepest(part, user.target.spacing_mm, planar=True))
+    user.note("scribble as centre line", "turn")
+    return _drawn(max(lines, key=len), label)
+
+
+def _drawn(stroke: Ints, label: int) -> Turn:
     return Turn(Prompts(scribbles=(Scribble(stroke, label),)), (DrawScribble(),))
+
+
+def _clicked(user: User, voxels: Ints | Sequence[Index]) -> Turn:
+    """A click on the first of some voxels ``z, y, x``."""
+    user.note("scribble as click", "turn")
+    return clicks(user, np.array(voxels[:1]))
 
 
 def _through(missed: Mask) -> Ints:

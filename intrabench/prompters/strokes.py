@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import joined
 from intrabench.mask import Bools, Index, Ints, Mask, grow
 from intrabench.prompts import Prompts, Scribble
-from intrabench.turns import Action, Click, DrawScribble, Turn
+from intrabench.turns import Turn, drawing
 
 Style = Literal["centerline", "random", "boundary"]
 Thin = Literal["fills", "keeps"]
@@ -91,18 +90,13 @@ def stroke_on(part: Mask, shape: Index, style: Style, seed: int, thin: Thin = "f
 
 
 def drawn(strokes: Sequence[Scribble]) -> Turn:
-    """The turn of these strokes; one of a single voxel costs a click."""
-    actions: list[Action] = [DrawScribble() if len(stroke.points) > 1 else Click() for stroke in strokes]
-    return Turn(Prompts(scribbles=tuple(strokes)), tuple(actions))
+    """The turn of these strokes."""
+    return Turn(Prompts(scribbles=tuple(strokes)), tuple(map(drawing, strokes)))
 
 
 def _skeleton(part: Bools) -> Bools:
-    try:
-        from skimage.morphology import skeletonize
-    except ImportError as error:
-        raise IntraBenchError(
-            "a centre line needs the package scikit-image; run: pip install 'intrabench[autopet]', or give style=random"
-        ) from error
+    from skimage.morphology import skeletonize
+
     return np.asarray(skeletonize(part), dtype=bool)
 
 

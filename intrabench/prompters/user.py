@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from intrabench.volume import Volume
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Reply = TypeVar("Reply")
+
+RowOf = Literal["answer", "turn"]
 
 
 @dataclass
@@ -32,7 +34,7 @@ class Clock:
 class User:
     """All that a prompter sees: target, image (None in a preview), its own turns so far, the round, random streams.
 
-    notes: what the next row will say; see `note`.
+    notes: what rows will say; see `note`.
     """
 
     target: Target
@@ -42,17 +44,20 @@ class User:
     component: str = ""
     clock: Clock = field(default_factory=Clock)
     given: Sequence[Turn] = ()
-    notes: set[str] = field(default_factory=set)
+    notes: set[tuple[RowOf, str]] = field(default_factory=set)
 
-    def note(self, text: str) -> None:
-        """Have the row of the last answer say something, in its column `adapted`; text: words without a comma."""
-        self.notes.add(text)
+    def note(self, text: str, row: RowOf = "answer") -> None:
+        """Have a row say something in its column `adapted`; text: words without a comma.
 
-    def told(self) -> set[str]:
-        """The notes since it was asked last."""
-        notes = set(self.notes)
-        self.notes.clear()
-        return notes
+        row: that of the last answer, or that of the turn that is given next.
+        """
+        self.notes.add((row, text))
+
+    def told(self, row: RowOf = "answer") -> set[str]:
+        """The notes for a row since it was asked last."""
+        found = {note for note in self.notes if note[0] == row}
+        self.notes.difference_update(found)
+        return {text for _, text in found}
 
     def acting(self, component: str) -> User:
         """The same user with the random streams of one component (its spec), whatever it is combined with."""

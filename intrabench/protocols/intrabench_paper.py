@@ -21,11 +21,16 @@ _SEED = (
 _BOXES = "A box contains all components of its slice, as in the published code; the paper says only the largest."
 _PATCH = "The published code left out points beyond a patch of 128x128x128 voxels around their mean."
 _FIRST = f"{_PATCH} It gave SAM-Med3D only the first of the points."
+_ONE_SLICE = (
+    "Where an error lies in one slice, the rules of the paper leave one voxel of a scribble, which costs a scribble "
+    "(one_slice=published)."
+)
 _SCRIBBLE = (
     f"{_DROP} Negative scribbles lie in the coronal or sagittal slice, as the paper says; the published code took "
     "coronal ones only, turned scribbles that found no error into positive clicks on wrongly included voxels, and gave "
-    "the last mask only on slices that were corrected in the round before."
+    f"the last mask only on slices that were corrected in the round before. {_ONE_SLICE}"
 )
+_REFINE = "scribble:previous=drop,one_slice=published"
 
 
 def _center(n: int) -> str:
@@ -82,19 +87,19 @@ _TABLE_5 = (
     Row(
         "1PPS + Scribble Refine",
         5,
-        f"{_per_slice(1)}+scribble:previous=drop",
+        f"{_per_slice(1)}+{_REFINE}",
         2,
         note=f"The paper counts 1 interaction for the first prompts, which is 1 per slice. {_SCRIBBLE}",
     ),
     Row(
         "3P Inter + Scribble Refine",
         5,
-        "point_interp:n=5+scribble:previous=drop",
+        f"point_interp:n=5+{_REFINE}",
         2,
         note="Five points, as in the published numbers: the paper counts 5 interactions for the first prompts, and "
         f"their Dice is that of 5P Inter. {_SCRIBBLE}",
     ),
-    Row("3B Inter + Scribble Refine", 5, "box_interp:n=3+scribble:previous=drop", 2, "box2d", _SCRIBBLE),
+    Row("3B Inter + Scribble Refine", 5, f"box_interp:n=3+{_REFINE}", 2, "box2d", _SCRIBBLE),
 )
 
 _TABLE_6 = (
@@ -118,10 +123,11 @@ _TABLE_6 = (
     Row(
         "1 center PPV + Scribble Refine",
         6,
-        f"{_center(1)}+scribble:previous=drop",
+        f"{_center(1)}+{_REFINE}",
         3,
-        note=f"{_DROP} All points of a scribble are given in one step, as the paper says; the published code gave a "
-        "random one of them.",
+        note=f"{_DROP} All points of a positive scribble are given in one step, and one point drawn from a negative "
+        "scribble, as the paper says; the published code gave one drawn from either, and so does SAM-Med3D with "
+        f"policy=radioactive. {_ONE_SLICE}",
     ),
 )
 

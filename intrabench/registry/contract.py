@@ -237,9 +237,10 @@ def _rules() -> dict[str, _Rule]:
     """The rules of class attributes, by their names."""
     from intrabench.datasets.base import DatasetCard
     from intrabench.metrics.base import Best, Need
-    from intrabench.prompts import PromptKind
+    from intrabench.prompts import PromptKind, StrokePoints
 
     prompts, needs, best = get_args(PromptKind), get_args(Need), get_args(Best)
+    strokes = get_args(StrokePoints)
     accepts = f'accepts = frozenset({{"point"}}) with those it takes of {", ".join(prompts)}'
     looks_at = f'needs = frozenset({{"mask"}}) with what it looks at of {", ".join(needs)}'
     cores = "threads = 1, or more cores"
@@ -256,6 +257,10 @@ def _rules() -> dict[str, _Rule]:
         "accepts": _Rule(_is_set, accepts, "a set of prompts", "does not say which prompts it accepts", prompts),
         "derived": _Rule(
             lambda value: value in ("none", "all"), 'derived = "none" or "all", the derived prompts that it gets'
+        ),
+        "strokes": _Rule(
+            lambda value: value is None or value in strokes,
+            f'strokes = "all", or another of {", ".join(strokes)}, the points of strokes that it gets',
         ),
         "threads": _Rule(lambda value: type(value) is int and value >= 1, cores, "a whole number"),
         "card": _Rule(

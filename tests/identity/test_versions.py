@@ -32,7 +32,7 @@ def test_what_is_built_in_has_its_version_alone() -> None:
 
 
 def test_versions_of_parts_are_joined() -> None:
-    assert version_of(intrabench.prompter("box_interp:n=3+scribble+hand:jitter_mm=2")) == "1+1+1"
+    assert version_of(intrabench.prompter("box_interp:n=3+scribble+hand:jitter_mm=2")) == "1+2+1"
     assert version_of(intrabench.prompter("box_slice+hand:jitter_mm=0")) == "1"
     assert version_of(intrabench.prompter("clickability:model=uniform+hand:jitter_mm=2")) == "2/1+1"
 

@@ -295,6 +295,12 @@ def test_radioactive_takes_the_first_of_several_points_inside_the_crop(
     assert asked_of(scan, [Prompts(points=rows)], "keep") == [(*expected, False)]
 
 
+def test_the_policy_says_which_points_of_strokes_it_gets() -> None:
+    specs = {"": "one_negative", ":policy=radioactive": "one", ":policy=radioactive,strokes=all": "all"}
+    found = {words: make("models", f"sammed3d{words}").abilities.strokes for words in specs}
+    assert found == specs
+
+
 def test_radioactive_changes_nothing_where_all_points_are_far_away(scan: Volume) -> None:
     far = Turn(points([(10, 20, 290)], label=0), (Click(),), afresh=True)
     with opened(scan, policy="radioactive") as image:

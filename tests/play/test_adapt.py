@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,11 +12,15 @@ from syrupy.assertion import SnapshotAssertion
 import intrabench
 from intrabench.errors import NotApplicable
 from intrabench.mask import Mask
-from intrabench.play.adapt import NEITHER, ONLY_TEXT, adapt
+from intrabench.play import adapt as adaptation
+from intrabench.play.adapt import NEITHER, ONLY_TEXT
 from intrabench.prompters.user import User
-from intrabench.prompts import Abilities, Lasso, Prompts, Scribble, box3d, boxes, points
+from intrabench.prompts import Abilities, Lasso, Prompts, Scribble, StrokePoints, box3d, boxes, points
+from intrabench.randomness import stream
 from intrabench.turns import Click, DrawBox2D, DrawBox3D, DrawScribble, Turn, TypeText
 from tests.conftest import make_target
+
+adapt = partial(adaptation.adapt, rng=partial(stream, 0))
 
 POINTS_3D = Abilities(3, frozenset({"point"}))
 BOX_3D = Abilities(3, frozenset({"box3d", "point"}))
@@ -104,10 +109,45 @@ def test_a_3d_box_becomes_its_centre() -> None:
     assert (turn.prompts.points.tolist(), notes) == ([[2, 3, 4, 1]], ["box3d->point"])
 
 
+LINE = np.array([[z, 4, 9 - z] for z in range(6)])
+STROKES = Turn(Prompts(scribbles=(Scribble(LINE, 1), Scribble(LINE + 1, 0))), (DrawScribble(), DrawScribble()))
+
+
 def test_a_scribble_becomes_its_points_in_one_step() -> None:
-    scribble = Scribble(np.array([[1, 1, 1], [1, 1, 2]]), label=0)
-    turn, notes = adapt(Turn(Prompts(scribbles=(scribble,)), (Click(),)), POINTS_3D, NOTHING, first=True)
-    assert (turn.prompts.points.tolist(), notes) == ([[1, 1, 1, 0], [1, 1, 2, 0]], ["scribble->point"])
+    for abilities in (POINTS_2D, replace(POINTS_3D, strokes="all")):
+        turn, notes = adapt(STROKES, abilities, NOTHING, first=True)
+        given = [*((*row, 1) for row in LINE.tolist()), *((*row, 0) for row in (LINE + 1).tolist())]
+        assert ([*map(tuple, turn.prompts.points.tolist())], notes) == (given, ["scribble->point"])
+        assert turn.actions == STROKES.actions
+
+
+@pytest.mark.parametrize(
+    ("which", "positive", "notes"),
+    [("one_negative", 6, ["scribble->point", "scribble->one point"]), ("one", 1, ["scribble->one point"])],
+)
+def test_a_model_of_volumes_gets_a_drawn_point_of_a_stroke(
+    which: StrokePoints, positive: int, notes: list[str]
+) -> None:
+    drawn = set()
+    for seed in range(60):
+        rng = partial(stream, seed)
+        turn, told = adapt(STROKES, replace(POINTS_3D, strokes=which), NOTHING, first=False, rng=rng)
+        *first, last = turn.prompts.points.tolist()
+        assert (len(first), {label for *_, label in first}, last[3], told) == (positive, {1}, 0, notes)
+        assert {tuple(place) for *place, _ in first} <= {*map(tuple, LINE.tolist())}
+        drawn.add((first[0][0], last[0]))
+        again, _ = adapt(STROKES, replace(POINTS_3D, strokes=which), NOTHING, first=False, rng=rng)
+        assert again.to_json() == turn.to_json()
+    assert {z for _, z in drawn} == {1, 2, 3, 4, 5, 6}  # anywhere on the stroke, and for each stroke anew
+    assert {z for z, _ in drawn} == ({0} if positive > 1 else {0, 1, 2, 3, 4, 5})
+    assert len(drawn) > 6 or positive > 1
+
+
+def test_models_that_take_strokes_or_no_points_get_no_drawn_point() -> None:
+    assert adapt(STROKES, ALL_3D, NOTHING, first=True)[0].prompts.kinds == {"scribble"}
+    turn, notes = adapt(STROKES, ONLY_BOX_3D, Mask.of(np.ones((1, 1, 1), bool)), first=False)
+    assert turn.prompts.box3d is not None
+    assert (turn.prompts.box3d.tolist(), notes) == ([0, 0, 0, 6, 5, 10], ["scribble->box", "point->box3d"])
 
 
 def test_a_lasso_becomes_its_tight_box() -> None:

@@ -138,7 +138,7 @@ def test_reachable_corrections_lie_where_the_model_can_answer(
         z, y, x, label = turn.prompts.points[0] if len(turn.prompts.points) else (*_first(turn), _label(turn))
         assert truth[z, y, x] == label
     assert any(isinstance(one, action) for turn in given for one in turn.actions)
-    assert {row["adapted"] for row in session.rows[1:]} == {""}
+    assert not any("outside crop" in row["adapted"] for row in session.rows)
     assert any(outside(turn, CROP) for turn in corrections(free))
 
 

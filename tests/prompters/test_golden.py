@@ -151,7 +151,7 @@ def test_box_prop(golden: dict[str, np.ndarray], model: str) -> None:
 
 def test_positive_scribble(golden: dict[str, np.ndarray]) -> None:
     mask = golden["mask_zyx"].astype(bool)
-    turn = intrabench.prompter("box_slice+scribble").refinement.correct(  # type: ignore[attr-defined]
+    turn = intrabench.prompter("box_slice+scribble:one_slice=published").refinement.correct(  # type: ignore[attr-defined]
         User(make_target(mask)), Mask.of(mask & golden["fake_pred_zyx"].astype(bool))
     )
     if len(golden["scribble_pos_zyxl"]) == 0:
@@ -177,7 +177,7 @@ def test_negative_scribble_follows_the_same_outline(golden: dict[str, np.ndarray
 def test_where_they_click_positively_on_a_false_positive_we_click_negatively(golden: dict[str, np.ndarray]) -> None:
     mask = golden["mask_zyx"].astype(bool)
     rim = np.stack([ndimage.binary_dilation(plane) for plane in mask])
-    turn = intrabench.prompter("box_slice+scribble").refinement.correct(  # type: ignore[attr-defined]
+    turn = intrabench.prompter("box_slice+scribble:one_slice=published").refinement.correct(  # type: ignore[attr-defined]
         User(make_target(mask)), Mask.of(rim)
     )
     rows = [(*row, 0) for stroke in turn.prompts.scribbles for row in stroke.points.tolist()]

@@ -30,7 +30,14 @@ from tests.prompters.masks import SHAPE, pairs
 from tests.prompters.paint import Paint
 
 NAMES = [
-    *("scribble", "click_slice", "click_volume", "click_center", "click_center:units=voxel,tie=seeded"),
+    *(
+        "scribble",
+        "scribble:one_slice=published",
+        "click_slice",
+        "click_volume",
+        "click_center",
+        "click_center:units=voxel,tie=seeded",
+    ),
     *("click_deepest", "click_deepest:space=slice", "click_component", "click_component:error=one_sign,depth=mm"),
     *("clickability:model=uniform,group=3", "clickability:space=slice", "clickability:group=10,mass=single"),
 ]
@@ -169,6 +176,56 @@ def test_a_plane_without_the_target_gets_a_line() -> None:
     (stroke,) = turn.prompts.scribbles
     assert stroke.points[:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7]
     assert {*stroke.points[:, 2]} == {9}
+
+
+def shape_of(seed: int) -> np.ndarray:
+    """A picture ``(1, 128, 128)`` of a smooth shape, as a lesion or an organ has."""
+    y, x = np.ogrid[:128, :128]
+    waves = ndimage.gaussian_filter(np.random.default_rng(seed).normal(size=(128, 128)), 8)
+    labels, _ = ndimage.label(waves / waves.std() > ((y - 64) ** 2 + (x - 64) ** 2) / 1800)
+    return np.asarray(labels == 1 + np.bincount(labels.ravel())[1:].argmax())[None]
+
+
+def test_no_scribble_in_a_picture_is_one_pixel() -> None:
+    lengths = []
+    for image in range(12):
+        truth, lesions = shape_of(image), shape_of(image + 100)
+        answer = np.roll(truth, (3, -5), (1, 2)) ^ np.roll(lesions, 30, 1)
+        for seed in range(3):
+            turn = correct("scribble", truth, answer, seed=seed)
+            assert turn is not None
+            strokes = turn.prompts.scribbles
+            assert effort_of_round(turn.actions).interactions == (3 if strokes else 1)
+            assert all(len(np.unique(one.points, axis=0)) > 1 for one in strokes)
+            assert all(np.abs(np.diff(one.points, axis=0)).max() == 1 for one in strokes)
+            lengths += [len(one.points) for one in strokes]
+            published = correct("scribble:one_slice=published", truth, answer, seed=seed)
+            assert published is not None
+            assert len(rows(published.prompts)) == 1
+    assert len(lengths) > 30
+    assert np.median(lengths) > 20
+
+
+@given(pairs, st.integers(0, 5))
+def test_a_scribble_of_one_voxel_is_a_click_and_costs_one(pair: tuple[np.ndarray, np.ndarray], seed: int) -> None:
+    truth, answer = pair
+    assume(truth.any())
+    assume((truth != answer).any())
+    turn = correct("scribble", truth, answer, seed=seed)
+    assert turn is not None
+    drawn = [len(np.unique(one.points, axis=0)) > 1 for one in turn.prompts.scribbles]
+    assert [action.kind for action in turn.actions] == (["scribble"] if drawn else ["click"])
+    assert all(drawn)
+
+
+@pytest.mark.parametrize("spec", ["scribble", "davis_slices"])
+def test_a_round_error_in_one_slice_is_clicked_in_its_middle(spec: str) -> None:
+    y, x = np.ogrid[:40, :40]
+    truth = np.asarray((y - 21) ** 2 + (x - 17) ** 2 <= 81)[None]
+    turn = correct(spec, truth, np.zeros_like(truth))
+    assert turn is not None
+    assert [action.kind for action in turn.actions] == ["click"]
+    assert turn.prompts.points.tolist() == [[0, 21, 17, 1]]
 
 
 def test_ignored_voxels_are_no_errors() -> None:

@@ -19,7 +19,7 @@ from intrabench.models.parts.intensity import slice_images
 from intrabench.models.parts.sam_family import as_points, bilinear
 from intrabench.models.parts.slice_model import clipped
 from intrabench.models.parts.slice_scores import SliceScores
-from intrabench.prompts import Derived, Prompts
+from intrabench.prompts import Derived, Prompts, StrokePoints
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Natural
 from intrabench.volume import Volume
@@ -47,6 +47,7 @@ class VideoModel(CropModel):
 
     threshold: float = switch(0.0)
     derived: Derived = switch("none")
+    strokes: StrokePoints = switch("one_negative")
     corrections: str = switch("conditioning")
     fill_holes: Natural = switch(8)
 

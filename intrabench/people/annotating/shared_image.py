@@ -142,7 +142,8 @@ class PersonSession:
             session.check(turn)
             taken = session.as_request().turns
             earlier = () if turn.afresh else counting(taken)
-            adapt(turn, session.abilities, self.mask, first=not taken, earlier=earlier, strict=session.strict)
+            rng, strict = session.user.acting("adapt").rng, session.strict
+            adapt(turn, session.abilities, self.mask, rng, first=not taken, earlier=earlier, strict=strict)
         except NotApplicable as reason:
             raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
         if not session.begun:

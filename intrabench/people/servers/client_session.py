@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from intrabench.play.gestures import Gesture, turn_of
 from intrabench.play.lockstep import ask
 from intrabench.play.validate import Refused, check_prompts, checked_update
 from intrabench.prompts import Abilities
+from intrabench.randomness import stream
 from intrabench.specs.values import is_a
 from intrabench.turns import Turn
 from intrabench.volume import Volume
@@ -175,8 +177,9 @@ class ClientSession:
     def _adapted_turn(self, now: Progress) -> Turn:
         """What is pending, as the model takes it."""
         turn, first = turn_of(now.pending), not now.turns and not now.mask.any()
+        rng = partial(stream, "client", len(now.turns))  # clients have no seed
         try:
-            return adapt(turn, self._model.abilities, now.mask, first=first, earlier=now.turns)[0]
+            return adapt(turn, self._model.abilities, now.mask, rng, first=first, earlier=now.turns)[0]
         except NotApplicable as reason:
             raise Refused(f"the model cannot take this: {in_words(reason)}") from reason
 

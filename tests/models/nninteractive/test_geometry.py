@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from intrabench.models.nninteractive import NnInteractive
 from intrabench.models.parts.nninteractive_marks import marks
 from intrabench.play.adapt import adapt
 from intrabench.prompts import Prompts, box3d, boxes, points
+from intrabench.randomness import stream
 from intrabench.turns import DrawBox3D, Turn
 from intrabench.volume import Volume
 from tests.models.nninteractive.played import (
@@ -137,7 +139,7 @@ class TestGeometry:
 
     def test_a_3d_box_arrives_as_a_2d_box_on_its_middle_slice(self, model: NnInteractive, image: Any) -> None:
         turn = Turn(box3d((4, 6, 9, 12, 19, 22)), (DrawBox3D(),))
-        taken, notes = adapt(turn, model.abilities, Mask.empty(), first=True)
+        taken, notes = adapt(turn, model.abilities, Mask.empty(), partial(stream, 0), first=True)
         assert notes == ["box3d->box2d"]
         ask(image, [taken])
         expected = np.zeros(SHAPE, dtype=bool)
@@ -214,7 +216,7 @@ class TestAgainstThePackage:
         ask(image, turns_of(line))
         strength = [float(channel(image, POINT)[z, 12, 15]) for z in (4, 14, 9)]
         assert np.divide(strength, strength[-1]).tolist() == pytest.approx([DECAY**2, DECAY, 1], rel=2e-3)
-        turn, notes = adapt(*turns_of(line), model.abilities, Mask.empty(), first=True)
+        turn, notes = adapt(*turns_of(line), model.abilities, Mask.empty(), partial(stream, 0), first=True)
         assert [mark.bbox[0][0] for mark in marks(turn.prompts, SHAPE, (3, 3, 3))] == [4, 14, 9]
         assert notes == ["derived->drawn"]
 
