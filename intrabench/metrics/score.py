@@ -30,12 +30,18 @@ class Scores:
         return "; ".join(f"metric {column}: {reason}" for column, reason in self.problems.items())
 
 
-def score(target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume | None = None) -> Scores:
+def score(
+    target: Target,
+    answer: Mask,
+    metrics: Sequence[Metric],
+    image: Volume | None = None,
+    before: Mask | None = None,
+) -> Scores:
     """Voxel counts, Dice and IoU, which every row has, and the columns of `metrics`, without the ignored voxels.
 
-    A metric that fails has no value, and the others keep theirs.
+    before: the answer of the round before. A metric that fails has no value, and the others keep theirs.
     """
-    scoring = Scoring(target, answer, metrics, image)
+    scoring = Scoring(target, answer, metrics, image, before)
     scoring.measure()
     return scoring.scores()
 
@@ -47,9 +53,16 @@ class Scoring:
     threads. Left for `measure`, in any thread, are the other metrics that ship: these only read.
     """
 
-    def __init__(self, target: Target, answer: Mask, metrics: Sequence[Metric], image: Volume | None = None) -> None:
-        needed = any("image" in metric.needs for metric in metrics)
-        pair = MaskPair(target, answer, image if needed else None)
+    def __init__(
+        self,
+        target: Target,
+        answer: Mask,
+        metrics: Sequence[Metric],
+        image: Volume | None = None,
+        before: Mask | None = None,
+    ) -> None:
+        needed = {need for metric in metrics for need in metric.needs}
+        pair = MaskPair(target, answer, image if "image" in needed else None, before if "before" in needed else None)
         counts = pair.overlap
         self.dice = counts.dice
         self._values: dict[str, float | int | None] = {

@@ -53,6 +53,11 @@ class Prompter(Component):
         raise NotImplementedError
 
     @property
+    def rounds(self) -> int:
+        """So many more follow its first one, whatever is answered; a run allows them unless it says otherwise."""
+        return 0
+
+    @property
     def joint(self) -> bool:
         """Whether it looks at all targets of a joint session."""
         return type(self).interact_jointly is not Prompter.interact_jointly

@@ -49,6 +49,11 @@ class Combined(Prompter):
         """The versions of the parts, joined by ``+``."""
         return "+".join(version_of(part) for part in self.parts)
 
+    @property
+    def rounds(self) -> int:
+        """Those of what it begins with."""
+        return self.initial.rounds if self.initial else 0
+
     def interact(self, user: User) -> Turns:
         """The turns of the parts, one after the other; a hand without errors changes none of them."""
         yield from relay(self._turns(user), lambda turn: self._moved(turn, user))
