@@ -116,6 +116,12 @@ def _without_runners(
     if options.effort is not None:
         preset = replace(preset, effort=options.effort)
     prompters, rows = _prompters(options, preset)
+    for prompter in prompters:
+        if preset.joint and isinstance(prompter, Combined) and prompter.undoes:
+            raise IntraBenchError(
+                f"{prompter.short_spec} takes corrections back, which joint sessions cannot; omit undo=, or play the "
+                "targets one by one, without --joint"
+            )
     refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)
     rounds = preset.rounds if options.rounds is None else options.rounds
     if rounds is None:

@@ -16,7 +16,7 @@ from intrabench.mask import THRESHOLD, Array, Index, Mask
 from intrabench.models.base import Answer, Failure, FailureStatus
 from intrabench.prompts import Prompts
 from intrabench.specs.values import is_a
-from intrabench.turns import Action
+from intrabench.turns import Action, Turn
 
 
 class Refused(IntraBenchError):
@@ -45,6 +45,14 @@ def check_actions(actions: Sequence[Action]) -> None:
             if not is_a(int, number) or not 0 <= number <= LARGEST:
                 amount = f"{_short(number)} {what.replace('_', ' ')}s"
                 raise Refused(f"a {action.kind} has {amount}, expected a whole number")
+
+
+def check_undo(turn: Turn, corrected: bool) -> None:
+    """Refuse a turn that takes back a correction together with others, or where none was given in the round before."""
+    if len(turn.actions) > 1 or turn.prompts.kinds:
+        raise Refused("it takes a correction back and gives prompts at once; give these in the next turn")
+    if not corrected:
+        raise Refused("it takes a correction back, but the round before had none; correct the answer first")
 
 
 def check_prompts(prompts: Prompts, shape: Index) -> None:
