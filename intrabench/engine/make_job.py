@@ -119,7 +119,7 @@ def _without_runners(
     for prompter in prompters:
         if preset.joint and isinstance(prompter, Combined) and prompter.undoes:
             raise IntraBenchError(
-                f"{prompter.short_spec} takes corrections back, which joint sessions cannot; omit undo=, or play the "
+                f"{prompter.spec} takes corrections back, which joint sessions cannot; omit undo=, or play the "
                 "targets one by one, without --joint"
             )
     refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)
