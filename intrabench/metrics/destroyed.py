@@ -22,7 +22,7 @@ class Destroyed(Metric):
     best = "low"
     worst = 1.0
     bounds = (0.0, 1.0)
-    needs = frozenset({"mask", "before"})
+    needs = frozenset({"before"})
 
     def measure(self, pair: MaskPair) -> float | None:
         """|right before and wrong now| / |right before|, within the union of target and both answers."""

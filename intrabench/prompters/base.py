@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError, WrongType, kind
@@ -18,7 +16,7 @@ from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users,
 from intrabench.prompts import Prompts
 from intrabench.specs.component import Component
 from intrabench.specs.specs import switch
-from intrabench.specs.values import INFINITE, expect
+from intrabench.specs.values import Share, expect
 from intrabench.target import Target
 from intrabench.turns import Action, Turn
 
@@ -112,7 +110,7 @@ class Refinement(Component):
     empty answer first; then it must not use earlier turns. previous: keep gives the model the earlier prompts again,
     with its last mask; drop gives it only the new prompts and that mask. reachable: looks at target and answer only
     where the model can answer. undo: the user takes back what lowered Dice by more than this, and goes on with another
-    correction (`intrabench.prompters.undone`); inf: never. `version` changes whenever the same answers could get other
+    correction (`intrabench.prompters.undone`); 1: never. `version` changes whenever the same answers could get other
     corrections. `empty_targets`: it also corrects answers for targets without voxels.
     """
 
@@ -122,7 +120,7 @@ class Refinement(Component):
     empty_targets: ClassVar[bool] = False
     previous: Literal["keep", "drop"] = switch("keep")
     reachable: bool = switch(False)
-    undo: Annotated[float, Interval(ge=0), INFINITE] = switch(math.inf)
+    undo: Share = switch(1.0)
 
     @abstractmethod
     def correct(self, user: User, mask: Mask) -> Turn | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -55,7 +54,7 @@ class Combined(Prompter):
     @property
     def undoes(self) -> bool:
         """Whether it may take corrections back."""
-        return self.refinement is not None and self.refinement.undo < math.inf
+        return self.refinement is not None and self.refinement.undo < 1
 
     @property
     def rounds(self) -> int:
@@ -111,7 +110,7 @@ class Combined(Prompter):
             yield from self._corrections(self.refinement, user, mask)
 
     def _corrections(self, refinement: Refinement, user: User, mask: Mask) -> Turns:
-        corrector = user.acting(replace(refinement, undo=math.inf).spec if self.undoes else refinement.spec)
+        corrector = user.acting(replace(refinement, undo=1.0).spec if self.undoes else refinement.spec)
         undone = Undone(user.target)
         while True:
             turn = refinement.correct(*self._looking(corrector, undone.without(mask)))

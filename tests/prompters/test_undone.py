@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import intrabench
 from intrabench.api.running import run
+from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Request
@@ -16,6 +19,8 @@ from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompts import Abilities
 from intrabench.protocols import protocol
+from intrabench.publishing.board.consistency import turns
+from intrabench.results.parts import read_turns
 from tests.conftest import make_target
 from tests.play.test_session import Stub
 
@@ -35,11 +40,11 @@ def clumsy(request: Request) -> Answer:
     return Answer(Mask.of(found))
 
 
-def played(spec: str, rounds: int = 9, **more: object) -> Session:
+def played(spec: str, rounds: int = 9, **more: Any) -> Session:
     """A session that begins with the large part."""
     found = Session(
         "s", make_target(TARGET), intrabench.prompter(spec), POINTS, protocol("overlap@1"), rounds=rounds, **more
-    )  # type: ignore[arg-type]
+    )
     play([found], Stub(clumsy))
     return found
 
@@ -83,8 +88,8 @@ def test_without_a_loss_above_the_bound_nothing_is_taken_back(spec: str) -> None
 @pytest.mark.parametrize("name", ["scribble", "click_volume", "click_deepest", "clickability:model=uniform"])
 def test_the_corrections_are_those_of_a_user_who_takes_nothing_back(name: str) -> None:
     colon = "," if ":" in name else ":"
-    turns = []
-    for spec in (name, f"{name}{colon}undo=1"):
+    given = []
+    for spec in (name, f"{name}{colon}undo=0.9"):
         found = Session(
             "s",
             make_target(TARGET),
@@ -94,9 +99,9 @@ def test_the_corrections_are_those_of_a_user_who_takes_nothing_back(name: str) -
             rounds=3,
         )
         play([found], Stub(lambda request: Answer(Mask.of(MIDDLE))))
-        turns.append([turn["given"] for turn in found.turns])
-    assert len(turns[0]) == 4
-    assert turns[0] == turns[1]
+        given.append([turn["given"] for turn in found.turns])
+    assert len(given[0]) == 4
+    assert given[0] == given[1]
 
 
 def test_joint_sessions_take_nothing_back() -> None:
@@ -107,3 +112,16 @@ def test_joint_sessions_take_nothing_back() -> None:
             dataset=["phantom:shape=12x40x48,instances=2"],
             joint="others=negative",
         )
+
+
+def test_stored_sessions_are_verified_and_their_turns_cost_what_rows_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INTRABENCH_DATA", str(tmp_path / "data"))
+    spec = "points_volume:n=1+scribble:undo=0.01"
+    phantom = "phantom:shape=8x24x24,instances=1,noise=60"
+    rows = run(model=["grow_from_seeds"], prompter=[spec], dataset=[phantom], rounds=4, out=tmp_path / "results")
+    assert "undo" in "".join(read_turns(tmp_path / "results", rows["session"].to_list())["given"])
+    assert [verdict.found for verdict in verify(tmp_path / "results")] == ["equal"]
+    assert list(turns(tmp_path / "results", rows, rows["session"].unique().to_list())) == []
