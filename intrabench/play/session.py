@@ -22,14 +22,7 @@ from intrabench.play.overlaps import Claim
 from intrabench.play.record import Record
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State
-from intrabench.play.validate import (
-    check_actions,
-    check_failure,
-    check_free,
-    check_prompts,
-    check_undo,
-    checked_update,
-)
+from intrabench.play.validate import check_failure, check_free, check_turn, checked_update
 from intrabench.prompters.base import CannotCorrect, Prompter, dialogue
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.user import Clock, Turns, User
@@ -260,10 +253,7 @@ class Session:
 
     def check(self, turn: Turn) -> None:
         """Refuse a turn that nobody can give now."""
-        check_prompts(turn.prompts, self.target.shape)
-        check_actions(turn.actions)
-        if turn.undoes:
-            check_undo(turn, corrected=self._state.before is not None and self._state.before[1] > 0)
+        check_turn(turn, self.target.shape, corrected=self._state.corrected)
         if self._round is not None and not turn.opens:
             self._round.free += 1
             check_free(self._round.free, self.target.shape[0])
@@ -300,7 +290,8 @@ class Session:
         if self._round is None:
             self._state.effort, self._round = self.spent, Round()
             if self.turn is not None and self.turn.undoes:
-                self._take_back()
+                self.claim = self._state.take_back()
+                self.see(self.claim.mask)
             else:
                 self._state.before = self.claim, len(self._state.taken)
         self._round.timings.prompt_s += self._asked_s
@@ -308,14 +299,6 @@ class Session:
         if self.turn is not None:
             self._state.history.append(self.turn)
             self.record.log(self.turn, self._number)
-
-    def _take_back(self) -> None:
-        """Make everything as it was before the last round; the model's memory is lost, as nobody knows what it was."""
-        assert self._state.before is not None
-        self.claim, taken = self._state.before
-        del self._state.taken[taken:]
-        self._state.before = self._state.memory = None
-        self.see(self.claim.mask)
 
     def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
         """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one."""

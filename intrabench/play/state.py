@@ -59,3 +59,19 @@ class State:
     before: tuple[Claim, int] | None = None  # the answer before the last round, and how many turns the model had taken
     memory: Any = None
     effort: Effort = field(default_factory=Effort)
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the last round was a correction that can be taken back."""
+        return self.before is not None and self.before[1] > 0
+
+    def take_back(self) -> Claim:
+        """Forget the turns of the last round; returns the answer before it.
+
+        The memory goes, too, for the model may have changed it in place; the model rebuilds it from the turns.
+        """
+        assert self.before is not None
+        claim, taken = self.before
+        del self.taken[taken:]
+        self.before = self.memory = None
+        return claim
