@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from intrabench.turns import MarkExtent as MarkExtent
     from intrabench.turns import Turn as Turn
     from intrabench.turns import TypeText as TypeText
+    from intrabench.turns import Undo as Undo
     from intrabench.volume import Volume as Volume
     from intrabench.volume import read_image as read_image
     from intrabench.volume import read_labels as read_labels
@@ -123,7 +124,7 @@ _PLACES = {
     "specs.specs": ("Reach", "switch"),
     "superpixels.base": ("Picture", "SliceSuperpixels", "Superpixels"),
     "target": ("Target", "targets_of"),
-    "turns": ("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "Turn", "TypeText"),
+    "turns": ("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "Turn", "TypeText", "Undo"),
     "volume": ("Volume", "read_image", "read_labels"),
 }
 """The public names of each module."""

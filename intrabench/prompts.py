@@ -29,7 +29,7 @@ class Abilities:
 
     derived, strokes: which derived prompts, and which points of strokes, it gets if its dimension is 3; slice by slice
     it gets all. feeds_back: whether it takes its own last answer together with new prompts. unprompted: whether it
-    answers without any prompts.
+    answers without any prompts. one_box: whether a slice can have one 2D box only.
     """
 
     dims: int
@@ -38,6 +38,7 @@ class Abilities:
     feeds_back: bool = False
     unprompted: bool = False
     strokes: StrokePoints = "one_negative"
+    one_box: bool = False
 
     @property
     def strokes_as_points(self) -> bool:
@@ -221,6 +222,21 @@ class Prompts:
             text=data.get("text"),
             **strokes,
         )
+
+
+def counting_boxes2d(history: Sequence[Prompts]) -> tuple[Ints, NDArray[np.bool_]]:
+    """The 2D boxes that count, rows ``z, y0, x0, y1, x1``, and which of them the hand drew.
+
+    On each slice they are those of the last prompts with any there: several boxes given at once are parts of the
+    target, and later boxes say afresh where it lies.
+    """
+    rows, drawn, boxed = [np.zeros((0, 5), np.int64)], [np.zeros(0, bool)], set[int]()
+    for prompts in reversed(history):
+        new = ~np.isin(prompts.boxes2d[:, 0], list(boxed))
+        rows.append(prompts.boxes2d[new])
+        drawn.append(np.asarray(prompts.drawn, bool)[new])
+        boxed.update(prompts.boxes2d[:, 0].tolist())
+    return np.vstack(rows[::-1]), np.concatenate(drawn[::-1])
 
 
 def extent_of(voxels: Ints) -> Ints:

@@ -96,10 +96,19 @@ def drawing(stroke: Stroke, control_points: int = 3) -> Action:
 
 
 @dataclass(frozen=True)
+class Undo(Action):
+    """The last correction, taken back."""
+
+    kind: ClassVar[str] = "undo"
+
+
+@dataclass(frozen=True)
 class Turn:
     """What the user gives at once. A turn without actions is derived from the model's own answer and costs nothing.
 
-    One that has no prompts either, ``Turn(Prompts())``, is a round in which the user only waits for an answer.
+    One that has no prompts either, ``Turn(Prompts())``, is a round in which the user only waits for an answer. One that
+    takes the correction of the round before back is ``Turn(Prompts(), (Undo(),))``: the answer is again what it was
+    before, and the model is not asked, and later does not know of that correction.
     afresh: the model must use only this turn, later turns and its own last answer.
     """
 
@@ -111,6 +120,11 @@ class Turn:
     def waits(self) -> bool:
         """Whether the user gives nothing."""
         return not self.actions and not self.prompts.kinds
+
+    @property
+    def undoes(self) -> bool:
+        """Whether the user takes the correction of the round before back."""
+        return any(isinstance(action, Undo) for action in self.actions)
 
     @property
     def opens(self) -> bool:

@@ -53,6 +53,8 @@ HAND = "hand:jitter_mm=2,miss_rate=0.3,box_slack=0.1"
 TELLING = {"hand": HAND, "oracle": f"oracle:{GRID}", "autopet": "autopet:empty=counts_zero"}
 VARIANTS = (
     *("box_interp:jitter_px=2", "points_volume:n=3,placement=random", "clickability:model=uniform,group=3"),
+    *("box_interp:ends=0.2", "point_interp:ends=0.2", "box_slice:boxes=components"),
+    *("points_volume:n=3,placement=random,together=false", "points_slice:n=3,negatives=true,together=false"),
     *("autopet:style=random,empty=counts_zero", "autopet:style=boundary,empty=counts_zero,seed=session"),
 )
 """Prompters whose defaults leave a part of them out."""
@@ -186,7 +188,8 @@ def _map(model: Clickability, target: Target) -> Any:
 def _scores(metric: Metric, target: Target) -> list[float | None]:
     image = replace(Volume.from_canonical(np.zeros((1, *SHAPE[1:]), dtype=np.uint8)), modality="natural image")
     planar = Target("case", "slice", 1, Mask.of(target.mask.to_array(SHAPE)[4:5]), (1, *SHAPE[1:]), SPACING_MM)
-    pairs = [MaskPair(target, answer, prompted=(4,)) for answer in [*_answers(target), target.mask, Mask.empty()]]
+    before, given = _answers(target)[1], [*_answers(target), target.mask, Mask.empty()]
+    pairs = [MaskPair(target, one, given_before=before, prompted=(4,)) for one in given]
     pairs += [MaskPair(planar, Mask.of(answer.to_array(SHAPE)[4:5]), image) for answer in _answers(target)]
     values = [metric.measure(pair) for pair in pairs]
     return [None if value is None else round(float(value), 9) for value in values]

@@ -78,7 +78,7 @@ def check_idle(options: Options) -> None:
     """
     registry.add_plugins(options.plugin)
     prompters = _prompters(options, protocol(options.protocol))[0] if options.rounds and options.rounds > 0 else ()
-    if prompters and not any(prompter.corrects for prompter in prompters):
+    if prompters and not any(prompter.corrects or prompter.rounds for prompter in prompters):
         raise IntraBenchError(
             f"--rounds {options.rounds} does nothing, because {prompters[0].spec} gives no corrections; add some, "
             "such as --refine scribble, or omit it"
@@ -116,10 +116,16 @@ def _without_runners(
     if options.effort is not None:
         preset = replace(preset, effort=options.effort)
     prompters, rows = _prompters(options, preset)
+    for prompter in prompters:
+        if preset.joint and isinstance(prompter, Combined) and prompter.undoes:
+            raise IntraBenchError(
+                f"{prompter.spec} takes corrections back, which joint sessions cannot; omit undo=, or play the "
+                "targets one by one, without --joint"
+            )
     refined = any(isinstance(prompter, Combined) and prompter.refinement for prompter in prompters)
     rounds = preset.rounds if options.rounds is None else options.rounds
     if rounds is None:
-        rounds = ROUNDS if refined else 0
+        rounds = max((prompter.rounds for prompter in prompters), default=0) + (ROUNDS if refined else 0)
     if preset.fixed_rounds and rounds != preset.rounds:
         raise IntraBenchError(
             f"--rounds {rounds} would shorten {preset.id}, whose numbers are of {preset.rounds} corrections; omit it"

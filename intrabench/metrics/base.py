@@ -13,7 +13,7 @@ from intrabench.metrics.mask_pair import MaskPair
 from intrabench.specs.component import Component
 from intrabench.specs.specs import short_spec_of
 
-Need = Literal["mask", "surface", "spacing", "image"]
+Need = Literal["mask", "surface", "spacing", "image", "before"]
 Best = Literal["high", "low", "zero"]
 
 SLACK = 1e-6
@@ -27,8 +27,9 @@ class Metric(Component):
     version: changes whenever the same masks give a different number. title, unit: for the headings of tables; "" means
     no unit. best: whether high, low or near-zero values are best. worst: the value of failed sessions, usually that of
     an empty answer. bounds: the least and the greatest value there can be; stored rows with others count as damaged.
-    needs: the inputs that it uses; the image is
-    provided only if a metric needs it. default_column: its column with default parameters, if that is not its name.
+    needs: the inputs that it uses; the image
+    and the answer of the round before are provided only if a metric needs them. default_column: its column with
+    default parameters, if that is not its name.
     """
 
     version = "1"

@@ -35,13 +35,15 @@ class MaskPair:
     """What a metric is given. Arrays ``(z, y, x)`` are cut to the joint box of both masks, and are read-only.
 
     target, given: the original inputs, including the target's ignored voxels; all else excludes those. image: None
-    unless a metric needs it. prompted: the slices that the hand has prompted so far, ascending, along the first axis of
-    what the session sees. No metric can change anything here for the others.
+    unless a metric needs it. given_before: the answer of the round before; None in round 0, and unless a metric needs
+    it. prompted: the slices that the hand has prompted so far, ascending, along the first axis of what the session
+    sees. No metric can change anything here for the others.
     """
 
     target: Target
     given: Mask
     image: Volume | None = None
+    given_before: Mask | None = None
     prompted: tuple[int, ...] = ()
 
     @cached_property
@@ -53,6 +55,11 @@ class MaskPair:
     def answer(self) -> Mask:
         """The answer's mask."""
         return self.given.without(self.target.ignore) if self.target.ignore.any() else self.given
+
+    @cached_property
+    def before(self) -> Mask | None:
+        """The mask of the answer of the round before; see `given_before`."""
+        return None if self.given_before is None else self.given_before.without(self.target.ignore)
 
     @property
     def spacing_mm(self) -> tuple[float, float, float]:
@@ -113,7 +120,7 @@ class MaskPair:
             if target is None:
                 z, y, x = self.target.spacing_mm
                 target = _SWAPPED[self.target] = replace(self.target, spacing_mm=(x, y, z))
-        return MaskPair(target, self.given, self.image, self.prompted)
+        return MaskPair(target, self.given, self.image, self.given_before, self.prompted)
 
     @cached_property
     def image_array(self) -> NDArray[Any]:

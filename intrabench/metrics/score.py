@@ -36,13 +36,15 @@ def score(
     answer: Mask,
     metrics: Sequence[Metric],
     image: Volume | None = None,
+    before: Mask | None = None,
     prompted: Sequence[int] = (),
 ) -> Scores:
     """Voxel counts, Dice and IoU, which every row has, and the columns of `metrics`, without the ignored voxels.
 
-    A metric that fails has no value, and the others keep theirs. prompted: as of `MaskPair`.
+    before: the answer of the round before. prompted: as of `MaskPair`. A metric that fails has no value, and the others
+    keep theirs.
     """
-    scoring = Scoring(target, answer, metrics, image, prompted)
+    scoring = Scoring(target, answer, metrics, image, before, prompted)
     scoring.measure()
     return scoring.scores()
 
@@ -61,11 +63,13 @@ class Scoring:
         answer: Mask,
         metrics: Sequence[Metric],
         image: Volume | None = None,
+        before: Mask | None = None,
         prompted: Sequence[int] = (),
         others: OtherTargets | None = None,
     ) -> None:
-        needed = any("image" in metric.needs for metric in metrics)
-        pair = MaskPair(target, answer, image if needed else None, tuple(prompted))
+        needed = {need for metric in metrics for need in metric.needs}
+        seen, old = (image if "image" in needed else None), (before if "before" in needed else None)
+        pair = MaskPair(target, answer, seen, old, tuple(prompted))
         counts = pair.overlap
         self.dice = counts.dice
         self._values: dict[str, float | int | str | None] = {

@@ -175,7 +175,8 @@ class Model(Component):
     on and in. `threads`: with so many cores it is worth computing alone; with more, ``--workers auto`` starts another
     worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
     sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it also answers
-    when the user has given no prompts yet (`Turn.waits`); others are not asked then. `divides_images`: it gives the
+    when the user has given no prompts yet (`Turn.waits`); others are not asked then. `one_box`: a slice can have one
+    2D box only, which is then the tight box of several. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
     wherever that comes from, so that it can correct the answers of another model. reads_names: it looks at
     `Request.names`.
@@ -193,6 +194,7 @@ class Model(Component):
     encodes: ClassVar[bool] = True
     joint: ClassVar[bool] = False
     unprompted: ClassVar[bool] = False
+    one_box: ClassVar[bool] = False
     divides_images: ClassVar[bool] = False
     takes_mask: ClassVar[bool] = False
     reads_names: bool = False
@@ -211,8 +213,8 @@ class Model(Component):
     @property
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
-        strokes = self.strokes or Abilities.strokes
-        return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted, strokes)
+        takes = (self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
+        return Abilities(*takes, self.strokes or Abilities.strokes, self.one_box)
 
     @property
     def covers(self) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from intrabench.mask import Box, Mask, Region
 from intrabench.models.base import WHOLE, Answer, Request, VolumeModel
+from intrabench.prompts import counting_boxes2d
 from intrabench.volume import Volume
 
 
@@ -20,18 +21,17 @@ class BoxFill(VolumeModel):
     accepts = frozenset({"box2d", "box3d"})
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
-        """Fill the boxes of all turns; a later 2D box replaces an earlier one on its slice.
+        """Fill the boxes of all turns; later 2D boxes replace earlier ones on their slice.
 
         Only slices with a new box are answered for.
         """
-        by_slice: dict[int, tuple[int, ...]] = {}
         blocks: list[Box] = []
         for turn in request.given:
-            by_slice |= {int(row[0]): tuple(int(v) for v in row[1:]) for row in turn.prompts.boxes2d}
             if turn.prompts.box3d is not None:
                 z0, y0, x0, z1, y1, x1 = (int(v) for v in turn.prompts.box3d)
                 blocks.append((z0, y0, x0, z1, y1, x1))
-        blocks += [(z, y0, x0, z + 1, y1, x1) for z, (y0, x0, y1, x1) in by_slice.items()]
+        flat, _ = counting_boxes2d([turn.prompts for turn in request.given])
+        blocks += [(z, y0, x0, z + 1, y1, x1) for z, y0, x0, y1, x1 in flat.tolist()]
         newest = request.turns[-1].prompts
         valid = WHOLE if newest.box3d is not None else Region(slices=newest.slices())
         return Answer(fill(blocks, volume.shape), valid)

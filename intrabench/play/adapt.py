@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from intrabench.errors import NotApplicable
 from intrabench.mask import Array, Box, Mask
-from intrabench.prompts import STROKES, Abilities, PromptKind, Prompts, Stroke, StrokePoints, extent_of
+from intrabench.prompts import (
+    STROKES,
+    Abilities,
+    PromptKind,
+    Prompts,
+    Stroke,
+    StrokePoints,
+    counting_boxes2d,
+    extent_of,
+)
 from intrabench.turns import Turn
 
 NEITHER = "the model takes neither boxes nor points"
@@ -68,6 +77,9 @@ def adapt(
     if "box3d" in prompts.kinds - accepts:
         prompts, note = _box3d(prompts, abilities)
         notes.append(note)
+    if abilities.one_box and len(np.unique(prompts.boxes2d[:, 0])) < len(prompts.boxes2d):
+        prompts = _one_box_per_slice(prompts)
+        notes.append("boxes->box")
     if abilities.dims == 3 and abilities.derived == "none" and prompts.derived:
         prompts = prompts.by_hand
         notes.append("derived->drawn")
@@ -141,14 +153,30 @@ def _boxes2d(prompts: Prompts, accepts: frozenset[PromptKind]) -> tuple[Prompts,
     raise NotApplicable(NEITHER)
 
 
+def _one_box_per_slice(prompts: Prompts) -> Prompts:
+    """The tight box of the 2D boxes of each slice; it counts as drawn if one of them was."""
+    rows, drawn = [], []
+    for z in np.unique(prompts.boxes2d[:, 0]):
+        here = prompts.boxes2d[:, 0] == z
+        boxes = prompts.boxes2d[here]
+        rows.append([z, *boxes[:, 1:3].min(axis=0), *boxes[:, 3:].max(axis=0)])
+        drawn.append(np.asarray(prompts.drawn)[here].any())
+    return replace(prompts, boxes2d=np.array(rows), drawn=np.array(drawn))
+
+
 def _box3d(prompts: Prompts, abilities: Abilities) -> tuple[Prompts, str]:
-    """The same 2D box on each slice; a model of volumes gets only the middle one and finds the other slices itself."""
+    """The same 2D box on each slice without an own one, which says more.
+
+    A model of volumes gets only the middle one and finds the other slices itself.
+    """
     assert prompts.box3d is not None
     z0, y0, x0, z1, y1, x1 = prompts.box3d
     accepts = abilities.accepts
     if "box2d" in accepts:
         slices = range(z0, z1) if abilities.dims == 2 else [(z0 + z1 - 1) // 2]
-        rows = np.array([(z, y0, x0, y1, x1) for z in slices], dtype=np.int64).reshape(-1, 5)
+        rows = np.array(
+            [(z, y0, x0, y1, x1) for z in slices if z not in prompts.boxes2d[:, 0]], dtype=np.int64
+        ).reshape(-1, 5)
         return _with_boxes(replace(prompts, box3d=None), [rows]), "box3d->box2d"
     if "point" in accepts:
         centre = [(z0 + z1 - 1) // 2, (y0 + y1 - 1) // 2, (x0 + x1 - 1) // 2, 1]
@@ -172,12 +200,11 @@ def _points(
     if first or len(positive) == 0:  # a first box says more than points in the same turn
         return without, "ignored"
     if "box2d" in accepts:
-        drawn = {int(z): (z, *box) for turn in earlier for z, *box in turn.prompts.boxes2d}
+        drawn, _ = counting_boxes2d([turn.prompts for turn in earlier])
         rows = []
         for z in map(int, np.unique(positive[:, 0])):
             around = [positive[positive[:, 0] == z, :3], mask.slice(z).coordinates()]
-            if z in drawn:
-                _, y0, x0, y1, x1 = drawn[z]
+            for _, y0, x0, y1, x1 in drawn[drawn[:, 0] == z]:
                 around.append(np.array([(z, y0, x0), (z, y1 - 1, x1 - 1)]))
             rows.append(_flat(extent_of(np.vstack(around))))
         return _with_boxes(without, rows), "point->box2d"

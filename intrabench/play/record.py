@@ -43,6 +43,8 @@ class Record:
         self._problems: set[tuple[str, str]] = set()
         self._pending: list[tuple[dict[str, Any], Scoring, Future[None] | None]] = []  # with the row of each
         self._scoring: tuple[Mask, Scoring, Future[None] | None] | None = None  # the newest, and of which answer
+        self._compares = any("before" in metric.needs for metric in metrics)
+        self._before: Mask | None = None  # the answer of the last round that is over, if a metric looks at it
         self._hash = hashlib.sha256()
 
     @property
@@ -82,7 +84,7 @@ class Record:
         """The Dice of the answer so far; its other scores may be measured later."""
         if self._scoring is None or self._scoring[0] is not mask:
             prompted = sorted(self._prompted)
-            scoring = Scoring(self._target, mask, self._metrics, image, prompted, self._others)
+            scoring = Scoring(self._target, mask, self._metrics, image, self._before, prompted, self._others)
             self._scoring = mask, scoring, self._begun(scoring)
         return self._scoring[1].dice
 
@@ -98,6 +100,8 @@ class Record:
         _, scoring, future = self._scoring
         self.add({**row, **dict.fromkeys(scoring.columns)}, mask)
         self._pending.append((self._rows[-1], scoring, future))
+        if self._compares:  # the same answer may have another score after another one
+            self._before, self._scoring = mask, None
 
     def add(self, row: Mapping[str, Any], mask: Mask) -> None:
         """Add a row with its scores."""
@@ -107,7 +111,7 @@ class Record:
 
     def close(self) -> None:
         """Nothing comes any more."""
-        self._scoring = None
+        self._scoring = self._before = None
 
     def _settle(self) -> None:
         """Wait until all scores are known, and complete the rows with them."""

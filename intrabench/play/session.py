@@ -23,7 +23,7 @@ from intrabench.play.overlaps import Claim
 from intrabench.play.record import Record
 from intrabench.play.scorer import Scorer
 from intrabench.play.state import Round, State
-from intrabench.play.validate import check_actions, check_failure, check_free, check_prompts, checked_update
+from intrabench.play.validate import check_failure, check_free, check_turn, checked_update
 from intrabench.prompters.base import CannotCorrect, Prompter, dialogue
 from intrabench.prompters.combined import Combined
 from intrabench.prompters.user import Clock, Turns, User
@@ -257,8 +257,7 @@ class Session:
 
     def check(self, turn: Turn) -> None:
         """Refuse a turn that nobody can give now."""
-        check_prompts(turn.prompts, self.target.shape)
-        check_actions(turn.actions)
+        check_turn(turn, self.target.shape, corrected=self._state.corrected)
         if self._round is not None and not turn.opens:
             self._round.free += 1
             check_free(self._round.free, self.target.shape[0])
@@ -294,6 +293,11 @@ class Session:
             return
         if self._round is None:
             self._state.effort, self._round = self.spent, Round()
+            if self.turn is not None and self.turn.undoes:
+                self.claim = self._state.take_back()
+                self.see(self.claim.mask)
+            else:
+                self._state.before = self.claim, len(self._state.taken)
         self._round.timings.prompt_s += self._asked_s
         self._round.adapted.update(self.user.told("turn"))
         self.asked = False
@@ -303,7 +307,7 @@ class Session:
 
     def make_request(self, others: Prompts | None = None, scores: bool = False) -> None:
         """Make the request of the turn that was begun. others: what the prompts for other targets mean for this one."""
-        if self.ended or self.turn is None or (self.turn.waits and not self.abilities.unprompted):
+        if self.ended or self.turn is None or self.turn.undoes or (self.turn.waits and not self.abilities.unprompted):
             return  # a model that needs prompts has no answer for a user who waits
         assert self._round is not None
         state, turn = self._state, self.turn

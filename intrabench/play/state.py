@@ -8,6 +8,7 @@ from typing import Any
 from intrabench.effort import Effort
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Failure
+from intrabench.play.overlaps import Claim
 from intrabench.turns import Turn
 
 
@@ -55,5 +56,22 @@ class State:
     shown: Mask = field(default_factory=Mask.empty)  # a copy: what others do to theirs changes no score
     history: list[Turn] = field(default_factory=list)  # as the user gave them
     taken: list[Turn] = field(default_factory=list)  # as the model takes them
+    before: tuple[Claim, int] | None = None  # the answer before the last round, and how many turns the model had taken
     memory: Any = None
     effort: Effort = field(default_factory=Effort)
+
+    @property
+    def corrected(self) -> bool:
+        """Whether the last round was a correction that can be taken back."""
+        return self.before is not None and self.before[1] > 0
+
+    def take_back(self) -> Claim:
+        """Forget the turns of the last round; returns the answer before it.
+
+        The memory goes, too, for the model may have changed it in place; the model rebuilds it from the turns.
+        """
+        assert self.before is not None
+        claim, taken = self.before
+        del self.taken[taken:]
+        self.before = self.memory = None
+        return claim

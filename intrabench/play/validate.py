@@ -16,7 +16,7 @@ from intrabench.mask import THRESHOLD, Array, Index, Mask
 from intrabench.models.base import Answer, Failure, FailureStatus
 from intrabench.prompts import Prompts
 from intrabench.specs.values import is_a
-from intrabench.turns import Action
+from intrabench.turns import Action, Turn
 
 
 class Refused(IntraBenchError):
@@ -37,7 +37,7 @@ LARGEST = 10**9
 """No number of seconds, of sessions in a batch or of control points is larger; a billion seconds are 30 years."""
 
 
-def check_actions(actions: Sequence[Action]) -> None:
+def _check_actions(actions: Sequence[Action]) -> None:
     """Refuse actions whose cost would be absurd."""
     for action in actions:
         for what in COUNTED:
@@ -45,6 +45,22 @@ def check_actions(actions: Sequence[Action]) -> None:
             if not is_a(int, number) or not 0 <= number <= LARGEST:
                 amount = f"{_short(number)} {what.replace('_', ' ')}s"
                 raise Refused(f"a {action.kind} has {amount}, expected a whole number")
+
+
+def check_turn(turn: Turn, shape: Index, corrected: bool) -> None:
+    """Refuse what no hand can give or take back in a volume of `shape`; corrected: the last round can be taken back.
+
+    Raises:
+        Refused: what is wrong with it.
+    """
+    check_prompts(turn.prompts, shape)
+    _check_actions(turn.actions)
+    if not turn.undoes:
+        return
+    if len(turn.actions) > 1 or turn.prompts.kinds:
+        raise Refused("it takes a correction back and gives prompts at once; give these in the next turn")
+    if not corrected:
+        raise Refused("it takes a correction back, but the round before had none; correct the answer first")
 
 
 def check_prompts(prompts: Prompts, shape: Index) -> None:

@@ -16,7 +16,7 @@ from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users,
 from intrabench.prompts import Prompts
 from intrabench.specs.component import Component
 from intrabench.specs.specs import switch
-from intrabench.specs.values import expect
+from intrabench.specs.values import Share, expect
 from intrabench.target import Target
 from intrabench.turns import Action, Turn
 
@@ -51,6 +51,11 @@ class Prompter(Component):
         Only prompters that look at several targets at once write it; others are asked target by target.
         """
         raise NotImplementedError
+
+    @property
+    def rounds(self) -> int:
+        """So many more follow its first one, whatever is answered; a run allows them unless it says otherwise."""
+        return 0
 
     @property
     def joint(self) -> bool:
@@ -104,8 +109,9 @@ class Refinement(Component):
     It follows any prompter, as in ``box_interp:n=3+scribble``. begins: whether it also works alone and corrects an
     empty answer first; then it must not use earlier turns. previous: keep gives the model the earlier prompts again,
     with its last mask; drop gives it only the new prompts and that mask. reachable: looks at target and answer only
-    where the model can answer. `version` changes whenever the same answers could get other corrections.
-    `empty_targets`: it also corrects answers for targets without voxels.
+    where the model can answer. undo: the user takes back what lowered Dice by more than this, and goes on with another
+    correction (`intrabench.prompters.undone`); 1: never. `version` changes whenever the same answers could get other
+    corrections. `empty_targets`: it also corrects answers for targets without voxels.
     """
 
     version = "1"
@@ -114,6 +120,7 @@ class Refinement(Component):
     empty_targets: ClassVar[bool] = False
     previous: Literal["keep", "drop"] = switch("keep")
     reachable: bool = switch(False)
+    undo: Share = switch(1.0)
 
     @abstractmethod
     def correct(self, user: User, mask: Mask) -> Turn | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from intrabench.mask import Ints
 from intrabench.prompters.base import Prompter
-from intrabench.prompters.slices import boxes_per_slice, interpolate, seed_slices
+from intrabench.prompters.slices import Ends, boxes_per_slice, interpolate, seed_slices
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import Prompts
 from intrabench.specs.specs import switch
@@ -21,7 +21,10 @@ class BoxInterp(Prompter):
     """n tight 2D boxes, evenly spaced over the target's slices, interpolated linearly ("nB Inter" of the paper).
 
     With n=1 the only box is on the first slice. jitter_px: largest shift of each edge of a drawn box, by a random whole
-    number of pixels, before the interpolation ("nonperfect" in RadioActive).
+    number of pixels, before the interpolation ("nonperfect" in RadioActive). ends: the share of the target's slices
+    that stays free at each end, where the tip of an organ is a few pixels. No box is interpolated there: a model of
+    slices answers nothing, and a model of volumes finds the ends by itself. With n=1 and ends=0.5 the only box is on
+    the middle slice. The paper draws on the first and the last slice, ends=0.
 
     Source: IntRaBench paper and its code, RadioActive.
     """
@@ -30,11 +33,12 @@ class BoxInterp(Prompter):
     corrects = False
     n: Count = 3
     jitter_px: Pixels = switch(0)
+    ends: Ends = switch(0.0)
 
     def interact(self, user: User) -> Turns:
         """One turn: drawn and derived boxes; the drawn ones cost."""
         mask = user.target.mask
-        seeds = seed_slices(mask, self.n)
+        seeds = seed_slices(mask, self.n, self.ends)
         tight = boxes_per_slice(mask)
         tight = tight[np.isin(tight[:, 0], seeds)]
         if self.jitter_px:

@@ -11,10 +11,12 @@ from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.prompters.base import Modifier, Prompter, Refinement, checked_turn, dialogue
 from intrabench.prompters.joint import each_alone
+from intrabench.prompters.undone import Undone, loss
 from intrabench.prompters.user import JointTurn, JointTurns, Turns, User, Users, relay
+from intrabench.prompts import Prompts
 from intrabench.registry import registry
 from intrabench.specs.specs import split
-from intrabench.turns import Turn
+from intrabench.turns import Turn, Undo
 
 Part: TypeAlias = Prompter | Refinement | Modifier
 
@@ -49,6 +51,16 @@ class Combined(Prompter):
         """The versions of the parts, joined by ``+``."""
         return "+".join(version_of(part) for part in self.parts)
 
+    @property
+    def undoes(self) -> bool:
+        """Whether it may take corrections back."""
+        return self.refinement is not None and self.refinement.undo < 1
+
+    @property
+    def rounds(self) -> int:
+        """Those of what it begins with."""
+        return self.initial.rounds if self.initial else 0
+
     def interact(self, user: User) -> Turns:
         """The turns of the parts, one after the other; a hand without errors changes none of them."""
         yield from relay(self._turns(user), lambda turn: self._moved(turn, user))
@@ -68,7 +80,7 @@ class Combined(Prompter):
 
     def _moved(self, turn: Turn, user: User) -> Turn:
         """The turn as the hand makes it."""
-        if self.hand is None or not turn.actions:
+        if self.hand is None or not turn.actions or turn.undoes:
             return turn
         return self.hand.move(turn, user.acting(self.hand.spec))
 
@@ -94,11 +106,25 @@ class Combined(Prompter):
         if self.initial is not None:
             begun = dialogue(self.initial, user.acting(self.initial.spec))
             mask = (yield from relay(begun, lambda turn: turn)) or mask
-        if self.refinement is None:
-            return
-        corrector, afresh = user.acting(self.refinement.spec), self.refinement.previous == "drop"
-        while (turn := self.refinement.correct(*self._looking(corrector, mask))) is not None:
-            mask = yield replace(checked_turn(turn, f"{self.refinement.name}.correct"), afresh=afresh)
+        if self.refinement is not None:
+            yield from self._corrections(self.refinement, user, mask)
+
+    def _corrections(self, refinement: Refinement, user: User, mask: Mask) -> Turns:
+        corrector = user.acting(replace(refinement, undo=1.0).spec if self.undoes else refinement.spec)
+        undone = Undone(user.target)
+        while True:
+            turn = refinement.correct(*self._looking(corrector, undone.without(mask)))
+            if turn is None and undone.prompts:  # nothing else is wrong
+                turn = refinement.correct(*self._looking(corrector, mask))
+            if turn is None or undone.has(turn.prompts):
+                return
+            given, before = checked_turn(turn, f"{refinement.name}.correct"), mask
+            mask = yield replace(given, afresh=refinement.previous == "drop")
+            if self.undoes and loss(user.target, before, mask) > refinement.undo:
+                mask = yield Turn(Prompts(), (Undo(),))
+                undone.add(given.prompts, mask)
+            else:
+                undone = Undone(user.target)
 
     def _looking(self, user: User, mask: Mask) -> tuple[User, Mask]:
         """What the refinement looks at: user and answer, cut off where the model cannot answer if it is `reachable`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,9 @@ class PointsSlice(Prompter):
 
     Without negatives, a slice with fewer than n pixels gets every pixel, some of them repeatedly. With negatives, it
     gets ceil(n/2) points on the target and floor(n/2) in a ring 2 to 5 pixels around it, but never more than there are
-    pixels; all positive points come before all negative ones. Only the random draws differ from RadioActive.
+    pixels; all positive points come before all negative ones. Only the random draws differ from RadioActive. With
+    together=false the same points are given in n rounds, in each of which every slice gets its next one, as in
+    `points_volume`.
 
     Source: IntRaBench paper and its code, RadioActive.
     """
@@ -33,9 +36,16 @@ class PointsSlice(Prompter):
     corrects = False
     n: Count = 1
     negatives: bool = switch(False)
+    together: bool = switch(True)
+
+    @property
+    def rounds(self) -> int:
+        """One for each further point of a slice, if they are given one by one."""
+        return 0 if self.together else self.n - 1
 
     def interact(self, user: User) -> Turns:
-        """One turn: all points."""
+        """One turn with all points, or one for each point of a slice."""
+        user = user.acting(replace(self, together=True).spec)  # else the two ways would draw different points
         mask = user.target.mask
         rings = _rings(mask, user.target.shape) if self.negatives else Mask.empty()
         rows = []
@@ -45,7 +55,10 @@ class PointsSlice(Prompter):
                 drawn = self._draw(len(pixels), label, user.rng(f"slice {z}, label {label}"))
                 rows.append(np.column_stack([pixels[drawn], np.full(len(drawn), label)]))
         found = np.vstack(rows)
-        yield Turn(Prompts(points=found), actions=(Click(),) * len(found))
+        turns = np.zeros(len(found), int) if self.together else _places(found[:, 0].tolist())
+        for turn in range(turns.max() + 1):
+            given = found[turns == turn]
+            yield Turn(Prompts(points=given), actions=(Click(),) * len(given))
 
     def _draw(self, pixels: int, label: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """The indices of the clicked pixels of a slice."""
@@ -54,6 +67,16 @@ class PointsSlice(Prompter):
             return rng.choice(pixels, min(count, pixels), replace=False)
         drawn = rng.choice(pixels, min(self.n, pixels), replace=False)
         return np.concatenate([drawn, rng.choice(drawn, self.n - len(drawn))])
+
+
+def _places(slices: list[int]) -> NDArray[np.int64]:
+    """For each point, how many before it are on the same slice."""
+    before = Counter[int]()
+    places = []
+    for z in slices:
+        places.append(before[z])
+        before[z] += 1
+    return np.array(places)
 
 
 def _rings(mask: Mask, shape: tuple[int, int, int]) -> Mask:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from intrabench.prompters.base import Prompter
 from intrabench.prompters.slices import component_centre, interpolate, seed_slices
 from intrabench.prompters.user import Turns, User
 from intrabench.prompts import points
+from intrabench.specs.specs import switch
 from intrabench.specs.values import Count
 from intrabench.turns import Click, Turn
 
@@ -23,7 +24,9 @@ class PointsVolume(Prompter):
 
     placement=center interpolates five slice centres and takes n points evenly spaced along z, without the ends. Long
     centre lines are not cropped to a network's patch (RadioActive does so), because a prompter never sees the model.
-    placement=random draws without replacement, and never more voxels than there are.
+    placement=random draws without replacement, and never more voxels than there are. With together=false the same
+    points are given one by one, each in a round of its own, in which the model answers. Seconds differ, because the
+    place of a click is looked for once a round; interactions and degrees of freedom do not.
 
     Source: IntRaBench paper and its code, RadioActive.
     """
@@ -32,12 +35,20 @@ class PointsVolume(Prompter):
     corrects = False
     n: Count = 1
     placement: Literal["center", "random"] = "center"
+    together: bool = switch(True)
+
+    @property
+    def rounds(self) -> int:
+        """One for each further point, if they are given one by one."""
+        return 0 if self.together else self.n - 1
 
     def interact(self, user: User) -> Turns:
-        """One turn: all points."""
+        """One turn with all points, or one for each."""
         mask = user.target.mask
-        rows = self._random(mask, user) if self.placement == "random" else self._centre(mask)
-        yield Turn(points(rows), actions=(Click(),) * len(rows))
+        same = user.acting(replace(self, together=True).spec)  # else the two ways would draw different points
+        rows = self._random(mask, same) if self.placement == "random" else self._centre(mask)
+        for given in [rows] if self.together else rows[:, None]:
+            yield Turn(points(given), actions=(Click(),) * len(given))
 
     def _random(self, mask: Mask, user: User) -> NDArray[np.intp]:
         voxels = mask.coordinates()

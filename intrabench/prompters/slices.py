@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.mask import Ints, Mask
+
+Ends = Annotated[float, Interval(ge=0, le=0.5)]
+"""The share of the target's slices that is kept free at each end."""
 
 
 def tight_box(mask: Mask) -> tuple[int, int, int, int]:
@@ -29,12 +33,30 @@ def boxes_per_slice(mask: Mask) -> Ints:
     return np.column_stack([occupied + z, low + (y, x), high + (y, x)]).astype(np.int64)
 
 
-def seed_slices(mask: Mask, n: int) -> Ints:
+def boxes_per_component(mask: Mask) -> Ints:
+    """Rows ``z, y0, x0, y1, x1``, half-open: the tight box of every 8-connected component of a slice, z ascending."""
+    from scipy import ndimage
+
+    rows = []
+    for z in mask.occupied_slices.tolist():
+        labels, _ = ndimage.label(mask.array[z - mask.start[0]], np.ones((3, 3)))
+        for y, x in ndimage.find_objects(labels):
+            rows.append((z, y.start, x.start, y.stop, x.stop))
+    return np.array(rows, dtype=np.int64) + (0, *mask.start[1:], *mask.start[1:])
+
+
+def seed_slices(mask: Mask, n: int, ends: float = 0.0) -> Ints:
     """n evenly spaced slices of the extent, each moved to the nearest foreground slice (in a tie the lower one).
 
-    There are at most as many as foreground slices; gaps can make a slice occur twice. As in RadioActive.
+    There are at most as many as foreground slices; gaps can make a slice occur twice. ends: the share of the extent
+    that is kept free at each end, in whole slices; a gap that leaves no foreground between them keeps none free. As in
+    RadioActive with ends=0.
     """
     occupied = mask.occupied_slices
+    first, last = int(occupied[0]), int(occupied[-1])
+    free = min(round(ends * (last - first + 1)), (last - first) // 2)
+    inner = occupied[(occupied >= first + free) & (occupied <= last - free)]
+    occupied = inner if len(inner) else occupied
     spaced = np.linspace(occupied[0], occupied[-1], min(n, len(occupied)), dtype=int)
     nearest = np.abs(occupied[None, :] - spaced[:, None]).argmin(axis=1)
     return occupied[nearest].astype(np.int64)

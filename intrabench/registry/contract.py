@@ -247,6 +247,7 @@ def _rules() -> dict[str, _Rule]:
     switches = {
         "feeds_back": "it takes its own last answer",
         "unprompted": "it needs no prompts",
+        "one_box": "a slice can have one 2D box only",
         "encodes": "opening an image costs much",
     }
     return {

@@ -44,6 +44,13 @@ def test_later_2d_box_replaces_the_earlier_on_its_slice() -> None:
     np.testing.assert_array_equal(filled, block((1, 2, 3, 2, 5, 6), (2, 1, 1, 3, 3, 3)))
 
 
+def test_boxes_given_at_once_on_a_slice_are_all_filled() -> None:
+    parts = Prompts(boxes2d=np.array([(1, 0, 0, 2, 3), (1, 4, 5, 7, 9)]))
+    np.testing.assert_array_equal(
+        answer(boxes({1: (0, 0, 8, 10)}), parts), block((1, 0, 0, 2, 2, 3), (1, 4, 5, 2, 7, 9))
+    )
+
+
 @pytest.mark.parametrize(
     ("box", "clipped"),
     [

@@ -205,6 +205,12 @@ class TestHints:
         blocks = Hints.of(Request("s", turns)).blocks
         assert blocks.tolist() == [[1, 1, 4, 2, 3, 6], [4, 2, 3, 5, 5, 7], [2, 1, 3, 4, 5, 7]]
 
+    def test_boxes_given_at_once_on_a_slice_all_count(self) -> None:
+        two = Prompts(boxes2d=np.array([(1, 0, 0, 3, 3), (1, 5, 5, 9, 9), (3, 1, 1, 2, 2)]))
+        turns = (Turn(boxes({1: (0, 0, 20, 20)})), Turn(two))
+        blocks = Hints.of(Request("s", turns)).blocks
+        assert blocks.tolist() == [[1, 0, 0, 2, 3, 3], [1, 5, 5, 2, 9, 9], [3, 1, 1, 4, 2, 2], [2, 0, 0, 3, 9, 9]]
+
     def test_derived_boxes_are_loose(self) -> None:
         blocks = Hints.of(Request("s", (Turn(boxes({1: (5, 5, 15, 25), 2: (5, 5, 15, 25)}, drawn=[1])),))).blocks
         assert blocks.tolist() == [[1, 5, 5, 2, 15, 25], [2, 4, 3, 3, 16, 27]]

@@ -212,6 +212,35 @@ def test_what_is_taken_passes_unchanged_and_strict_forbids_the_rest(abilities: A
             adapt(THREE, lacking, NOTHING, first=True, strict=True)
 
 
+TWO = Turn(
+    Prompts(
+        boxes2d=np.array([(2, 0, 0, 4, 4), (2, 1, 6, 7, 9), (3, 0, 0, 2, 2)]), drawn=np.array([False, True, False])
+    ),
+    (DrawBox2D(),),
+)
+"""Two boxes on a slice, and one on the next."""
+
+
+def test_several_boxes_on_a_slice() -> None:
+    one_box = Abilities(3, frozenset({"box2d", "point"}), derived="all", one_box=True)
+    turn, notes = adapt(TWO, one_box, NOTHING, first=True)
+    assert (turn.prompts.boxes2d.tolist(), notes) == ([[2, 0, 0, 7, 9], [3, 0, 0, 2, 2]], ["boxes->box"])
+    assert turn.prompts.drawn.tolist() == [True, False]  # type: ignore[union-attr]
+    assert adapt(turn, one_box, NOTHING, first=True)[1] == []
+    assert adapt(TWO, BOX_2D, NOTHING, first=True)[1] == []  # the union of the answers
+    turn, notes = adapt(TWO, POINTS_2D, NOTHING, first=True)
+    assert (turn.prompts.points.tolist(), notes) == ([[2, 3, 7, 1]], ["box2d->point"])  # of the drawn one
+    correction = Turn(points([(2, 8, 1)]), (Click(),))
+    turn, _ = adapt(correction, BOX_2D, NOTHING, first=False, earlier=[TWO])
+    assert turn.prompts.boxes2d.tolist() == [[2, 0, 0, 9, 9]]
+
+
+def test_a_box_of_the_volume_says_less_than_those_of_slices() -> None:
+    both = Turn(replace(TWO.prompts, box3d=np.array((1, 0, 0, 4, 8, 8))), (DrawBox2D(), DrawBox3D()))
+    turn, _ = adapt(both, BOX_2D, NOTHING, first=True)
+    assert turn.prompts.boxes2d.tolist() == [*TWO.prompts.boxes2d.tolist(), [1, 0, 0, 8, 8]]
+
+
 def test_a_model_of_volumes_gets_what_the_hand_gave() -> None:
     line = points([(2, 1, 1), (3, 2, 2), (4, 3, 3)], clicked=[True, False, True])
     both = replace(THREE, prompts=replace(THREE.prompts, points=line.points, clicked=line.clicked))

@@ -19,10 +19,12 @@ from intrabench.play.session import Session
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.box_slice import BoxSlice
 from intrabench.prompters.user import Turns, User
-from intrabench.prompts import Abilities, boxes, points
+from intrabench.prompts import Abilities, Prompts, boxes, points
 from intrabench.protocols import Protocol, Stop, protocol
-from intrabench.turns import Action, Click, DrawBox2D, Turn
+from intrabench.turns import Action, Click, DrawBox2D, Turn, Undo, turns_by_round
+from intrabench.volume import Volume
 from tests.conftest import make_target
+from tests.models.parts.test_slice_model import Threshold
 
 ALL = Abilities(2, frozenset({"point", "box2d", "box3d", "scribble", "lasso"}))
 OVERLAP = protocol("overlap@1")
@@ -157,6 +159,60 @@ def test_requests_carry_the_history_the_mask_and_the_memory(ball: np.ndarray) ->
     assert [len(request.turns) for request in requests] == [1, 2, 3]
     assert [request.memory for request in requests] == [None, 1, 2]
     assert [request.mask.voxels for request in requests] == [0, 1, 2]
+
+
+UNDO = Turn(Prompts(), (Undo(),))
+
+
+def test_what_is_taken_back_has_never_been_given_but_was_paid_for(ball: np.ndarray) -> None:
+    found = session(Scripted((click(8), click(9), UNDO, click(10))), ball, rounds=3, keep_masks=True)
+
+    def answer(request: Request) -> Answer:
+        given = one_slice(request)
+        return Answer(given.update, given.valid, memory=len(request.turns), seconds=0.5)
+
+    stub = Stub(answer)
+    play([found], stub)
+    requests = [batch[0] for batch in stub.batches]
+    assert [[one.prompts.points[0, 0] for one in request.turns] for request in requests] == [[8], [8, 9], [8, 10]]
+    assert [request.memory for request in requests] == [None, 1, None]  # after that the model has to rebuild it
+    assert [request.mask.voxels for request in requests] == [0, 1, 1]
+    assert [row["pred_voxels"] for row in found.rows] == [1, 2, 1, 2]
+    assert found.rows[2]["dice"] == found.rows[0]["dice"]
+    assert [row["interactions"] for row in found.rows] == [1, 2, 3, 4]
+    assert [row["dof"] for row in found.rows] == [3, 6, 7, 10]
+    assert [row["seconds_human"] for row in found.rows] == pytest.approx([2.5, 5.0, 6.9, 9.4])
+    assert [row["segment_s"] for row in found.rows] == [0.5, 0.5, 0.0, 0.5]
+    again = [turn for number, turns in sorted(turns_by_round(found.turns).items()) for turn in turns]
+    replayed = session(Scripted(tuple(again)), ball, rounds=3, keep_masks=True)
+    play([replayed], Stub(answer))
+    assert [mask.voxels for mask in replayed.masks] == [mask.voxels for mask in found.masks]
+    assert replayed.rows[-1]["prompts_hash"] == found.rows[-1]["prompts_hash"]
+
+
+def test_a_model_with_a_memory_goes_on_as_if_it_had_never_been_asked(ball: np.ndarray) -> None:
+    volume = Volume.from_canonical((200 * ball).astype(np.int16))
+    masks = []
+    for script in ((click(8), click(9), UNDO, click(8)), (click(8), click(8))):
+        model = Threshold()  # its answers depend on how often a slice was answered
+        found = session(Scripted(script), ball, rounds=3, abilities=model.abilities, keep_masks=True)
+        with model.open(volume) as image:
+            play([found], image)
+        masks.append(found.masks[-1].to_array(ball.shape))
+    assert np.array_equal(*masks)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [(UNDO,), (click(), UNDO), (click(), click(), UNDO, UNDO), (click(), click(), replace(click(), actions=(Undo(),)))],
+)
+def test_only_a_correction_can_be_taken_back_and_only_once(
+    ball: np.ndarray, script: tuple[Turn, ...], wording: SnapshotAssertion
+) -> None:
+    found = session(Scripted(script), ball, rounds=9)
+    play([found], Stub(one_slice))
+    assert found.rows[-1]["status"] == "error"
+    assert found.rows[-1]["error"] == wording
 
 
 def test_statuses(ball: np.ndarray) -> None:

@@ -35,6 +35,11 @@ SPECS = [
     "points_slice:n=2",
     "points_slice:n=3,negatives=true",
     "box_interp:n=3,jitter_px=1",
+    "box_interp:n=3,ends=0.2",
+    "point_interp:n=3,ends=0.2",
+    "box_slice:boxes=components",
+    "points_volume:n=4,placement=random,together=false",
+    "points_slice:n=3,negatives=true,together=false",
     "box_volume:jitter_mm=2",
     "box_middle",
     "click_deepest",
@@ -135,6 +140,65 @@ def test_seed_slices_in_gaps_go_to_the_nearest_foreground_ties_to_the_lower() ->
     assert seed_slices(make_target(array).mask, 3).tolist() == [10, 14, 30]
     array[26, 1, 1] = True
     assert seed_slices(make_target(array).mask, 3).tolist() == [10, 14, 30]
+
+
+@pytest.mark.parametrize(
+    ("n", "ends", "drawn"),
+    [
+        (3, 0.0, [3, 9, 15]),
+        (3, 0.1, [4, 9, 14]),
+        (2, 0.25, [6, 12]),
+        (5, 0.4, [8, 9, 10]),
+        (1, 0.5, [9]),
+    ],
+)
+def test_ends_stay_free(ball: np.ndarray, n: int, ends: float, drawn: list[int]) -> None:
+    assert seed_slices(make_target(ball).mask, n, ends).tolist() == drawn
+    for name in ("box_interp", "point_interp"):
+        prompts = intrabench.prompter(f"{name}:n={n},ends={ends}").preview(ball)
+        by_hand = prompts.by_hand
+        assert by_hand.slices() == tuple(drawn)
+        assert prompts.slices() == tuple(range(drawn[0], drawn[-1] + 1))  # nothing is derived beyond what was drawn
+        cost = effort_of_round(first_turn(f"{name}:n={n},ends={ends}", ball).actions).interactions
+        assert cost == len(drawn) * (2 if name == "box_interp" else 1)
+
+
+def test_without_foreground_between_the_ends_none_stay_free() -> None:
+    array = np.zeros((20, 3, 3), dtype=bool)
+    array[[2, 3, 18, 19], 1, 1] = True
+    assert seed_slices(make_target(array).mask, 2, 0.3).tolist() == [2, 19]
+
+
+def test_each_part_of_a_slice_has_a_box_and_costs_one() -> None:
+    array = np.zeros((5, 12, 12), dtype=bool)
+    array[1, 2:4, 2:4] = array[1, 6:11, 5:8] = array[2, 2:4, 2:4] = array[2, 4, 4] = True  # in 2 they touch at a corner
+    turn = first_turn("box_slice:boxes=components", array)
+    assert turn.prompts.boxes2d.tolist() == [[1, 2, 2, 4, 4], [1, 6, 5, 11, 8], [2, 2, 2, 5, 5]]
+    assert effort_of_round(turn.actions).interactions == 6
+    assert first_turn("box_slice", array).prompts.boxes2d.tolist() == [[1, 2, 2, 11, 8], [2, 2, 2, 5, 5]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "turns"),
+    [
+        ("points_volume:n=4,placement=random", 4),
+        ("points_volume:n=3", 3),
+        ("points_slice:n=3,negatives=true", 3),
+    ],
+)
+def test_points_one_by_one_are_those_that_are_given_together(ball: np.ndarray, spec: str, turns: int) -> None:
+    prompter = intrabench.prompter(f"{spec},together=false")
+    together = first_turn(spec, ball, seed=3)
+    apart = list(prompter.interact(User(make_target(ball), seed=3, component=prompter.spec)))
+    assert len(apart) == turns == prompter.rounds + 1
+    assert intrabench.prompter(f"{spec},together=false+scribble").rounds == prompter.rounds
+    rows = np.vstack([turn.prompts.points for turn in apart]).tolist()
+    assert sorted(rows) == sorted(together.prompts.points.tolist())
+    if spec.startswith("points_slice"):
+        assert all(len(set(turn.prompts.points[:, 0].tolist())) == len(turn.prompts.points) for turn in apart)
+    for unit in ("interactions", "dof"):
+        costs = [getattr(effort_of_round(turn.actions), unit) for turn in apart]
+        assert sum(costs) == getattr(effort_of_round(together.actions), unit)
 
 
 @pytest.mark.parametrize("spec", SPECS)

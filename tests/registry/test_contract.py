@@ -181,14 +181,14 @@ WRONG = [
         "worst = 9.0",
         'worst = 9.0\n    needs = {"imag"}',
         "needs 'imag', did you mean 'image'?; "
-        'write needs = frozenset({"mask"}) with what it looks at of mask, surface, spacing, image',
+        'write needs = frozenset({"mask"}) with what it looks at of mask, surface, spacing, image, before',
     ),
     (
         "metric",
         "worst = 9.0",
         'worst = 9.0\n    needs = "mask"',
         "has needs = 'mask', expected a set; write needs = frozenset({\"mask\"}) with what it looks at of "
-        "mask, surface, spacing, image",
+        "mask, surface, spacing, image, before",
     ),
     (
         "metric",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Bools, Box, Floats, Mask, box_slices, grow
 from intrabench.models.base import Request
+from intrabench.prompts import counting_boxes2d
 from intrabench.volume import Volume
 
 Labels = NDArray[np.int8]
@@ -46,23 +47,21 @@ class Hints:
 
     @classmethod
     def of(cls, request: Request) -> Hints:
-        """Collect the turns: a later 3D box replaces an earlier one, a later 2D box an earlier one on its slice.
+        """Collect the turns: a later 3D box replaces an earlier one, later 2D boxes those on their slice.
 
         2D boxes win over a 3D box, as they say more. A slice between two boxed slices without an own box gets the box
         around its two neighbours: the target passes there, we do not know where. The previous mask, if there is one,
         counts when the new turn corrects it by points; a new box says afresh where the target lies.
         """
         points: list[NDArray[np.int64]] = [np.zeros((0, 4), dtype=np.int64)]
-        by_slice: dict[int, NDArray[np.int64]] = {}
         block = np.zeros((0, 6), dtype=np.int64)
         for prompts in (turn.prompts for turn in request.given):
             points += [stroke.rows for stroke in prompts.scribbles]
             points.append(prompts.points)
-            drawn = np.asarray(prompts.drawn, dtype=bool)
-            by_slice |= {
-                int(z): _loose(box, drawn=bool(d)) for (z, *box), d in zip(prompts.boxes2d, drawn, strict=True)
-            }
             block = block if prompts.box3d is None else prompts.box3d[None]
+        by_slice: dict[int, list[NDArray[np.int64]]] = {}
+        for (z, *box), drawn in zip(*counting_boxes2d([turn.prompts for turn in request.given]), strict=True):
+            by_slice.setdefault(int(z), []).append(_loose(box, drawn=bool(drawn)))
         corrects = bool(request.turns) and not request.turns[-1].prompts.kinds & {"box2d", "box3d"}
         mask = request.mask if corrects else Mask.empty()
         return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
@@ -143,7 +142,7 @@ class Frame:
                 rho2 = (
                     rho2 + ((at - block[axis] - half) / half).reshape([-1 if k == axis else 1 for k in range(3)]) ** 2
                 )
-            room[where], level[where] = True, 1 - rho2
+            room[where], level[where] = True, np.maximum(level[where], 1 - rho2)
         return room, level
 
     def room(self, hints: Hints, seed_mm: float, touch_mm: float) -> Bools:
@@ -251,12 +250,12 @@ def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:
     return np.array([y0 - slack_y, x0 - slack_x, y1 + slack_y, x1 + slack_x])
 
 
-def _stack(by_slice: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
+def _stack(by_slice: dict[int, list[NDArray[np.int64]]]) -> NDArray[np.int64]:
     """2D boxes as blocks; the gaps between them are filled by the box around both neighbours."""
     slices = sorted(by_slice)
-    blocks = [(z, *by_slice[z][:2], z + 1, *by_slice[z][2:]) for z in slices]
+    blocks = [(z, *box[:2], z + 1, *box[2:]) for z in slices for box in by_slice[z]]
     for z, after in pairwise(slices):
         if after > z + 1:
-            a, b = by_slice[z], by_slice[after]
-            blocks.append((z + 1, *np.minimum(a, b)[:2], after, *np.maximum(a, b)[2:]))
+            both = np.array(by_slice[z] + by_slice[after])
+            blocks.append((z + 1, *both[:, :2].min(axis=0), after, *both[:, 2:].max(axis=0)))
     return np.array(blocks, dtype=np.int64)

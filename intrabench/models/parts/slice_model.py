@@ -21,13 +21,14 @@ from intrabench.models.parts.embeddings import EmbeddingStore, opened
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.progress import encoding
+from intrabench.prompts import counting_boxes2d
 from intrabench.specs.values import expect
 from intrabench.volume import Volume
 
 Box2D = tuple[int, int, int, int]
 """Half-open, in pixels of the slice: ``y0, x0, y1, x1``."""
 Logits = dict[int, NDArray[np.float16]]
-"""What a session remembers: the last low-resolution logits of each slice z."""
+"""What a session remembers: the last low-resolution logits of each slice z, of several boxes their maximum."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,9 @@ class SliceItem:
     """One slice to be decoded for one request, with all prompts that the slice has so far.
 
     embedding: what `encode` gave for the slice. shape: ``(y, x)``. points: rows ``y, x, label`` (1 target, 0
-    background), oldest first (but see `SliceModel.predicts_all`). box: the last one given, inside the slice, or None.
-    previous: the slice's own last logits for this request, or None. scores: whether the result needs `scores`.
+    background), oldest first (but see `SliceModel.predicts_all`). box: inside the slice, or None; each of several
+    is an item of its own. previous: the slice's own last logits for this request, or None. scores: whether the result
+    needs `scores`.
     """
 
     embedding: Floats32
@@ -158,15 +160,15 @@ class OpenSlices(Predictor):
         points = np.vstack([one.points for one in (prompts[::-1] if by_round else prompts)])
         wrong = ((points[:, 1:3] < 0) | (points[:, 1:3] >= size)).any(axis=1)
         points_of, outside = _by_slice(points), set(points[wrong, 0].tolist())
-        boxes_of = _by_slice(np.vstack([one.boxes2d for one in prompts]))
+        boxes_of = _by_slice(counting_boxes2d(prompts)[0])
         for z in sorted({z for one in asked for z in one.slices()}):
             if not 0 <= z < depth:
                 raise ValueError(f"slice {z} is not in the volume, which has the slices 0 to {depth - 1}")
             if z in outside:
                 raise ValueError(f"slice {z} has a point outside of its {size[0]} x {size[1]} pixels")
-            boxes = boxes_of.get(z)
-            box = None if boxes is None else clipped(boxes[-1], size, z)
-            jobs.append(_Job(work, z, points_of.get(z, _NO_POINTS), box))
+            here = points_of.get(z, _NO_POINTS)
+            boxes = [clipped(box, size, z) for box in boxes_of.get(z, ())]
+            jobs += [_Job(work, z, own, box) for box, own in _by_box(here, boxes)]
         return jobs
 
     def _alike(self, works: Sequence[_Work]) -> list[tuple[list[_Job], int, bool]]:
@@ -265,6 +267,20 @@ def _by_slice(rows: Array) -> dict[int, Array]:
 _NO_POINTS = np.zeros((0, 3), np.int64)
 
 
+def _by_box(points: Array, boxes: Sequence[Box2D]) -> list[tuple[Box2D | None, Array]]:
+    """Each box of a slice, or None if it has none, with its points, rows ``y, x, label``.
+
+    Networks take one box at a time, and the union of the answers counts. A positive point goes with the nearest box,
+    because it would have the network look for its part in the others, too; a negative one goes with all.
+    """
+    if len(boxes) < 2:
+        return [(boxes[0] if boxes else None, points)]
+    low, high = np.array(boxes)[:, None, :2], np.array(boxes)[:, None, 2:] - 1
+    beyond = np.maximum(np.maximum(low - points[:, :2], points[:, :2] - high), 0)
+    nearest = (beyond**2).sum(axis=2).argmin(axis=0)
+    return [(box, points[(points[:, 2] == 0) | (nearest == number)]) for number, box in enumerate(boxes)]
+
+
 def _free(request: Request) -> bool:
     """Whether the newest turn was derived from the model's own answer."""
     return not request.turns[-1].actions
@@ -286,7 +302,7 @@ def clipped(box: Array, size: Sequence[int], z: int) -> Box2D:
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    """One slice of one request."""
+    """One slice of one request, or one of its boxes if it has several."""
 
     work: _Work
     z: int
@@ -339,6 +355,7 @@ class _Work:
     logits: Logits = field(default_factory=dict)
     masks: list[Mask] = field(default_factory=list)
     scores: SliceScores = field(default_factory=SliceScores)
+    answered: set[int] = field(default_factory=set)
     seconds: float = 0.0
     encode_seconds: float = 0.0
     batch: int = 1
@@ -349,7 +366,7 @@ class _Work:
         self.failure = self.failure or failure_of(error, self.started)
 
     def take(self, z: int, outcome: Outcome[_Decoded]) -> None:
-        """Add the result of one slice."""
+        """Add the result of one slice, or of one of its boxes."""
         self.seconds += outcome.seconds
         self.batch = max(self.batch, outcome.batch)
         if isinstance(outcome.result, Exception):
@@ -357,7 +374,9 @@ class _Work:
             return
         self.masks.append(outcome.result.mask)
         if outcome.result.logits is not None:
-            self.logits[z] = outcome.result.logits
+            logits = outcome.result.logits
+            self.logits[z] = np.maximum(self.logits[z], logits) if z in self.answered else logits
+            self.answered.add(z)
         if self.scored and outcome.result.scores is not None:
             self.scores.add(*outcome.result.scores)
 
@@ -365,7 +384,7 @@ class _Work:
         """The answer, valid on the slices of the jobs."""
         if self.failure is not None:
             return replace(self.failure, seconds=self.seconds + self.encode_seconds)
-        valid = Region(slices=tuple(job.z for job in self.jobs))
+        valid = Region(slices=tuple(dict.fromkeys(job.z for job in self.jobs)))
         memory = self.logits if feeds_back else None
         update = Mask.union(self.masks)
         times = self.seconds, self.encode_seconds, self.batch

@@ -27,5 +27,6 @@ class SliceScores:
             return None
         found = np.full([box[axis + 3] - box[axis] for axis in range(3)], -np.inf, np.float32)
         for part, scores in self._parts:
-            found[part[0] - box[0], part[1] - box[1] : part[4] - box[1], part[2] - box[2] : part[5] - box[2]] = scores
+            there = found[part[0] - box[0], part[1] - box[1] : part[4] - box[1], part[2] - box[2] : part[5] - box[2]]
+            np.maximum(there, scores, out=there)
         return found

@@ -43,6 +43,7 @@ class VideoModel(CropModel):
     """
 
     accepts = frozenset({"point", "box2d"})
+    one_box = True
     side: ClassVar[int]
 
     threshold: float = switch(0.0)

@@ -120,15 +120,19 @@
       answer: wanted("answer") && round().answer,
       errors: wanted("errors") && round().answer,
       others: wanted("others") && round().others,
-      given: wanted("prompts") ? session().rounds.slice(0, Number(roundBar.value) + 1).map((one) => one.given) : [],
+      given: wanted("prompts") ? kept(session().rounds.slice(0, Number(roundBar.value) + 1)).map((one) => one.given) : [],
       cross: wanted("cross"),
     };
     for (const plane of planes) plane.draw(now, at, shown);
     tell();
   }
 
+  function kept(rounds) {
+    return rounds.filter((_, at) => !rounds[at + 1]?.undoes);
+  }
+
   function tell() {
-    const { round: number, status, error, interactions, seconds_human: seconds, answer, given, typed } = round();
+    const { round: number, status, error, interactions, seconds_human: seconds, answer, given, typed, undoes } = round();
     const count = given.reduce((sum, one) => sum + one.points.length + one.boxes.length + one.strokes.length, typed.length);
     form.querySelector("output").textContent = `${number} of ${session().rounds.at(-1).round}`;
     const parts = [
@@ -136,6 +140,7 @@
         `${interactions} interactions and ${seconds} s of the user so far, ${count} prompt${count === 1 ? "" : "s"} in this round.`,
     ];
     if (typed.length) parts.push(`Typed: ${typed.map((text) => `“${text}”`).join(", ")}.`);
+    if (undoes) parts.push("The correction before was taken back.");
     const together = session().others;
     if (together) parts.push(`Prompted together with ${together} other target${together > 1 ? "s" : ""}.`);
     if (error) parts.push(`${status}: ${error}`);

@@ -190,6 +190,7 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], turns: Sequence[Turn],
         "missed": row["fn_voxels"],
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
         "given": [marks(turn.prompts) for turn in turns],
+        "undoes": any(turn.undoes for turn in turns),
         "typed": [turn.prompts.text for turn in turns if turn.prompts.text is not None],
     }
 

@@ -14,7 +14,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.mask import Region, box_slices
 from intrabench.models.base import Answer, Failure, Request, Runtime
 from intrabench.models.parts import embedding_cache
-from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult, _by_box
 from intrabench.prompts import Prompts, boxes, points
 from intrabench.turns import Turn
 from intrabench.volume import Volume
@@ -199,6 +199,39 @@ def test_boxes_are_clipped_and_the_last_one_counts(volume: Volume) -> None:
     expected[1, :4] = volume.array[1, :4] >= BRIGHT
     assert np.array_equal(clipped.update.to_array(volume.shape), expected)
     assert np.array_equal(later.update.to_array(volume.shape), expected)
+
+
+def test_boxes_given_at_once_on_a_slice_are_parts_whose_answers_are_joined(volume: Volume) -> None:
+    def two(left: int, right: int) -> Prompts:
+        return Prompts(boxes2d=np.array([(1, 2, 0, 6, left), (1, 2, right, 6, 10), (2, 0, 0, 4, 4)]))
+
+    with model().open(volume) as opened:
+        (first,) = answers(opened, [request("a", two(3, 7), scores=True)])
+        (alone,) = answers(opened, [request("b", boxes({1: (2, 0, 6, 3), 2: (0, 0, 4, 4)}))])
+        (later,) = answers(opened, [request("c", two(9, 9), two(3, 7), memory={})])
+        (clicked,) = answers(opened, [request("d", two(3, 7), points([(1, 7, 8)]), memory={})])
+    expected = np.zeros(volume.shape, dtype=bool)
+    expected[1, 2:6, :3] = expected[1, 2:6, 7:] = expected[2, :4, :4] = True
+    expected &= volume.array >= BRIGHT
+    for answer in (first, later):
+        assert np.array_equal(answer.update.to_array(volume.shape), expected)
+        assert answer.valid == Region(slices=(1, 2))
+    assert first.scores is not None
+    array = first.update.array
+    assert (first.scores[array] == volume.array[box_slices(first.update.box)][array]).all()
+    assert alone.update.voxels < first.update.voxels
+    assert set(first.memory) == {1, 2}
+    expected[2] = False
+    expected[1, 7] = volume.array[1, 7] >= BRIGHT
+    assert np.array_equal(clicked.update.to_array(volume.shape), expected)
+
+
+def test_a_positive_point_goes_with_the_nearest_of_several_boxes_and_a_negative_one_with_all() -> None:
+    points = np.array([(1, 1, 1), (0, 8, 1), (5, 4, 0), (2, 6, 1)])
+    (left, near_left), (right, near_right) = _by_box(points, [(0, 0, 4, 4), (0, 7, 4, 9)])
+    assert (left, right) == ((0, 0, 4, 4), (0, 7, 4, 9))
+    assert near_left.tolist() == [[1, 1, 1], [5, 4, 0]]
+    assert near_right.tolist() == [[0, 8, 1], [5, 4, 0], [2, 6, 1]]
 
 
 def test_only_new_slices_are_answered_with_all_their_prompts(volume: Volume) -> None:
