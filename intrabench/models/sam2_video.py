@@ -54,10 +54,10 @@ class SAM2Video(SAM2Frames, Sam2Choice):
 
     Takes points and 2D boxes on any slices; `size` and `release` are those of `sam2`. Each round is what a user of the
     authors' video predictor does for a single object: `add_new_points_or_box` on each slice with new prompts, then
-    `propagate_in_video` forward and in reverse. From the second round on every slice was tracked, so a click corrects the slice's own last
-    logits with the memory of the others. What counts on a slice are its last box and all its points (the predictor's
-    `clear_old_points=False`), or with earlier prompts dropped those of this round (`clear_old_points=True`); outcomes
-    of other slices stay.
+    `propagate_in_video` forward and in reverse. From the second round on every slice was tracked, so a click corrects
+    the slice's own last logits with the memory of the others. What counts on a slice are its last box and all its
+    points (the predictor's `clear_old_points=False`), or with earlier prompts dropped those of this round
+    (`clear_old_points=True`); outcomes of other slices stay.
 
     With `corrections=conditioning` all other slices look at a corrected one, as SAM 2.1 was trained
     (`add_all_frames_to_correct_as_cond`). Without that setting version 1.1.0 of the package loses corrections: it

@@ -1,4 +1,4 @@
-"""Diagnosis slice by slice: on prompted slices, away from them, and beyond the ends; against loops over whole arrays."""
+"""Dice on prompted slices and away from them, and voxels beyond the ends; against loops over whole arrays."""
 
 from __future__ import annotations
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import intrabench
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.people.annotating.server import _Scans
 from intrabench.people.images import Slabs
 from intrabench.people.rating.design import Plan
 from intrabench.reporting.pictures import Picture
@@ -79,6 +82,24 @@ def test_pictures_show_what_the_window_says() -> None:
     assert middle(scan(60, 0, "MR")) > 250  # percentiles
     _, presets, start = windows(scan(60, 0, "MR").array, scan(60, 0, "MR"), MASK, "bone")
     assert (presets[0][0], start) == ("1 to 99 %", 0)
+
+
+@pytest.mark.parametrize(("asked", "preset"), [("", 2), ("lung", 1)])
+def test_people_begin_with_it(asked: str, preset: int) -> None:
+    class Tasks:
+        """Two tasks on one scan."""
+
+        def tasks(self, rater: str) -> list[SimpleNamespace]:
+            return [SimpleNamespace(scan="s", code=code) for code in ("a", "b")]
+
+        def scan(self, code: str) -> Volume:
+            return scan(450, 30)
+
+        def reference(self, code: str) -> Mask:
+            return MASK
+
+    annotation: Any = Tasks()
+    assert _Scans(annotation, asked)("s").about["preset"] == preset
 
 
 def test_a_study_and_a_preview_may_choose_it(data: Path, wording: SnapshotAssertion) -> None:

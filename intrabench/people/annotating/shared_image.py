@@ -72,8 +72,7 @@ class SharedImage:
         if spec.key not in self.sessions:
             id = spec.targets[0].id
             job, target = self.image_task.job, self.target(id)
-            fixed = (job, spec, spec.key, target, self.volume, self._scorer, True, self._others)
-            begun = partial(make_session, *fixed)
+            begun = partial(make_session, job, spec, spec.key, target, self.volume, self._scorer, True, self._others)
             session = PersonSession(begun, self._image, self._scorer)
             if session.session.ended:
                 raise IntraBenchError(f"{id} cannot be prompted here: {session.problem}")

@@ -214,3 +214,9 @@ def test_the_key_keeps_infinite_distances(with_data: Path, tmp_path: Path) -> No
     assert {one["hd95_mm"] for one in masks.values() if one["kind"] == "answer"} == {"Infinity"}
     key = Study.open(tmp_path / "study").key
     assert {one["hd95_mm"] for one in key.values() if one["kind"] == "answer"} == {math.inf}
+
+
+def test_a_study_chooses_the_window_of_ct(with_data: Path, study: Study, tmp_path: Path) -> None:
+    made, _ = design(with_data, tmp_path / "other", replace(PLAN, window="lung"))
+    names = [{about["presets"][about["preset"]]["name"] for about in one.cases.values()} for one in (study, made)]
+    assert names == [{"soft tissue"}, {"lung"}]
