@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, grow
+from intrabench.mask import TURNED, Box, Mask, Plane, grow, reordered_box
 from intrabench.prompts import Scribble
 
 WHOLE_CASE = "*"
@@ -72,6 +72,23 @@ class Target:
         """The dense mask in its box plus `margin` voxels (clipped to the volume), and that box."""
         box = grow(self.mask.box, (margin,) * 3, self.shape)
         return self.mask.crop(box), box
+
+    def turned(self, plane: Plane) -> Target:
+        """The target on `Volume.turned`; itself if the plane is axial. `siblings` stay as they are stored."""
+        if plane == "axial":
+            return self
+        z, y, x = axes = TURNED[plane]
+        shape, spacing_mm = self.shape, self.spacing_mm
+        people = [[Scribble(one.points[:, axes], one.label) for one in strokes] for strokes in self.scribbles]
+        return replace(
+            self,
+            mask=self.mask.reordered(axes),
+            shape=(shape[z], shape[y], shape[x]),
+            spacing_mm=(spacing_mm[z], spacing_mm[y], spacing_mm[x]),
+            ignore=self.ignore.reordered(axes),
+            scribbles=tuple(map(tuple, people)),
+            boxes=None if self.boxes is None else tuple(reordered_box(box, axes) for box in self.boxes),
+        )
 
     def info(self) -> TargetInfo:
         """The entry for the target index."""

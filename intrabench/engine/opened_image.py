@@ -36,12 +36,16 @@ def opened_image(runner: ModelRunner, volume: Volume, strict: bool) -> Iterator[
 def make_session(
     job: Job, spec: SessionSpec, key: str, target: Target, volume: Volume, scorer: Scorer | None, keep_masks: bool
 ) -> Session:
-    """The session of a spec on a target, or one of those of a joint spec; key: its own."""
+    """The session of a spec on a target, or one of those of a joint spec; key: its own.
+
+    target, volume: in the plane of the spec.
+    """
+    model = spec.runner.model
     return Session(
         key,
         target,
         spec.prompter,
-        spec.runner.model.abilities,
+        model.abilities if model.any_plane else model.abilities.across(spec.plane),
         job.protocol,
         dataset=spec.dataset.stored_as.short_spec,  # equal prompts on perturbed images
         seed=spec.seed,

@@ -100,8 +100,8 @@ class Player:
             try:
                 with progress.step("opening", "opening the image", task.title), foreign():
                     stored = self._opened(task)
-                    volume = stored.volume  # read here, once
-                    targets = {target.id: target for target in stored.targets(_ids(every))}
+                    volume = stored.volume.turned(task.plane)  # read here, once
+                    targets = {target.id: target.turned(task.plane) for target in stored.targets(_ids(every))}
                     specs, suspects = self._present(specs, suspects, targets)
                     every = [*chain(specs, *suspects)]
                     buffer = WriteBuffer(self._take, IntegrityCheck(volume, targets.values()))

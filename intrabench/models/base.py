@@ -214,6 +214,14 @@ class Model(Component):
         return Abilities(self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
 
     @property
+    def any_plane(self) -> bool:
+        """Whether it takes a scan as the user reads it, slices first (`Volume.turned`), because no axis means more.
+
+        Models of slices do. Others get canonical axes, as networks of volumes learnt them.
+        """
+        return self.abilities.dims == 2
+
+    @property
     def covers(self) -> str:
         """In words, where it can answer."""
         return "slices with a prompt" if self.dims == 2 else "the whole volume"
@@ -275,11 +283,18 @@ def failure_of(error: Exception, started: float) -> Failure:
 
 @contextmanager
 def open_image(model: Model, volume: Volume) -> Iterator[Predictor]:
-    """An image, open while the context lasts.
+    """An image, open while the context lasts; it takes requests in the plane of the volume.
 
     Raises:
         WrongType: `model.open` returned anything but a context manager that gives a `Predictor`.
     """
+    plane = volume.plane
+    if plane != "axial" and not model.any_plane:
+        from intrabench.models.parts.upright import Upright
+
+        with open_image(model, volume.upright) as image:
+            yield Upright(image, plane)
+        return
     context: Any = model.open(volume)
     write = "a context manager that gives a Predictor; write @contextmanager above it and yield the Predictor"
     expect(AbstractContextManager, context, f"{model.name}.open returned", write)

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw
 
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
-from intrabench.mask import Box, Mask, box_slices, grow, intersection
+from intrabench.mask import TURNED, Box, Mask, box_slices, grow, intersection
 from intrabench.prompts import Prompts
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -25,7 +25,8 @@ DRAWN, DERIVED, NEGATIVE = (255, 200, 0), (90, 170, 255), (255, 80, 80)
 _TEXT, _GROUND = (230, 230, 230), (20, 20, 20)
 _TILE, _LINE, _DOT = 260, 14, 4  # pixels: the longer side of a tile, a line of text, the radius of a click
 _MARGIN_MM, _REACH_MM = 15.0, 30.0  # margin around everything shown; the answer is shown up to this far from the target
-_PLANES = ("z", "coronal, y", "sagittal, x")
+_PLANES = ("axial, z", "coronal, y", "sagittal, x")
+"""The planes across the canonical axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Picture:
             drawn.save(part, kind)
 
     def image(self, tiles: int = 12) -> Image.Image:
-        """An RGB image of at most `tiles` axial slices, and of the coronal or sagittal planes in which strokes lie.
+        """An RGB image of at most `tiles` slices of the volume, and of the planes across them in which strokes lie.
 
         Green: outline of the target. Magenta: outline of the answer, visible on both sides of the green where they
         agree. Yellow: prompts made by the hand. Blue: prompts derived from those. Red: background prompts. Anterior is
@@ -110,7 +111,7 @@ class Picture:
             view.mark(pen, mark)
         pen.text(
             (4, view.size[1] - _LINE),
-            f"{_PLANES[view.axis]} = {view.index}",
+            f"{_PLANES[TURNED[self.volume.plane][view.axis]]} = {view.index}",
             fill=_TEXT,
             stroke_width=1,
             stroke_fill=_GROUND,

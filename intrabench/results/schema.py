@@ -14,6 +14,7 @@ SCHEMA: dict[str, Any] = {
     "session": pl.String,
     "contract": pl.Int64,
     "protocol": pl.String,
+    "plane": pl.String,
     "stop": pl.String,
     "effort": pl.String,
     "joint": pl.String,
@@ -68,7 +69,8 @@ SCHEMA: dict[str, Any] = {
 file of the user's; empty without any, and for a file that a parameter names, see `intrabench.results.weights`);
 `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer. `effort` names the table of
 `seconds_human`, and if it does not ship those of all costs. `joint` is what the targets of a joint session have in
-common, under `joint_rules`; null for targets on their own. `patient` changes no answer, so it may be corrected later:
+common, under `joint_rules`; null for targets on their own. `plane` is that in which the user read the scan, null in
+rows of older versions, which knew only axial ones; turns are in it, masks are canonical. `patient` changes no answer, so it may be corrected later:
 the newest row of a case decides for all its rows, also for those without one.
 """
 

@@ -60,6 +60,11 @@ class TwoStageModel(Model):
         return replace(self.second.abilities, unprompted=self.first.unprompted)
 
     @property
+    def any_plane(self) -> bool:
+        """As the second; the first is opened in its own way."""
+        return self.second.any_plane
+
+    @property
     def covers(self) -> str:
         """In words."""
         return f"{self.first.covers}; corrections: {self.second.covers}"

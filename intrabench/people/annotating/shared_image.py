@@ -57,7 +57,7 @@ class SharedImage:
     def _open(self, image_task: ImageTask) -> None:
         with foreign():
             self._stored = cases.open_case(image_task.dataset, image_task.case)
-            self.volume, job = self._stored.volume, image_task.job
+            self.volume, job = self._stored.volume.turned(image_task.plane), image_task.job
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
@@ -78,9 +78,9 @@ class SharedImage:
         return self.sessions[spec.key]
 
     def target(self, id: str) -> Target:
-        """A target of the case."""
+        """A target of the case, in the plane in which people read it."""
         if id not in self._targets:
-            (self._targets[id],) = self._stored.targets([id])
+            self._targets[id] = self._stored.targets([id])[0].turned(self.volume.plane)
         return self._targets[id]
 
     def part(self, spec: SessionSpec) -> ResultBatch:
