@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 A = TypeVar("A", bound=NDArray[Any])
+T = TypeVar("T")
 
 
 def plain(values: Any) -> Any:
@@ -170,9 +171,7 @@ class Mask:
         """The mask in an array whose axes are these of its own, as of `TURNED` and `UPRIGHT`."""
         if axes == TURNED["axial"]:
             return self
-        z, y, x = axes
-        start = self.start[z], self.start[y], self.start[x]
-        return Mask(start, np.ascontiguousarray(self.array.transpose(axes)))
+        return Mask(reordered(self.start, axes), np.ascontiguousarray(self.array.transpose(axes)))
 
     def copy(self) -> Mask:
         """The same voxels in memory of their own."""
@@ -258,10 +257,15 @@ def masks_of(labels: NDArray[Any], start: Sequence[int] = (0, 0, 0), most: int =
     return found
 
 
-def reordered_box(box: Box, axes: Index) -> Box:
-    """`box` in an array whose axes are these of its own."""
+def reordered(values: Sequence[T], axes: Index) -> tuple[T, T, T]:
+    """Values along ``z, y, x``, such as a shape, for an array whose axes are these."""
     z, y, x = axes
-    return box[z], box[y], box[x], box[z + 3], box[y + 3], box[x + 3]
+    return values[z], values[y], values[x]
+
+
+def reordered_box(box: Sequence[int], axes: Index) -> Box:
+    """A half-open box ``z0, y0, x0, z1, y1, x1`` for such an array."""
+    return reordered(box[:3], axes) + reordered(box[3:], axes)
 
 
 def intersection(a: Box, b: Box) -> Box | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import TURNED, Box, Mask, Plane, grow, reordered_box
+from intrabench.mask import TURNED, Box, Mask, Plane, grow, reordered, reordered_box
 from intrabench.prompts import Scribble
 
 WHOLE_CASE = "*"
@@ -77,14 +77,13 @@ class Target:
         """The target on `Volume.turned`; itself if the plane is axial. `siblings` stay as they are stored."""
         if plane == "axial":
             return self
-        z, y, x = axes = TURNED[plane]
-        shape, spacing_mm = self.shape, self.spacing_mm
+        axes = TURNED[plane]
         people = [[Scribble(one.points[:, axes], one.label) for one in strokes] for strokes in self.scribbles]
         return replace(
             self,
             mask=self.mask.reordered(axes),
-            shape=(shape[z], shape[y], shape[x]),
-            spacing_mm=(spacing_mm[z], spacing_mm[y], spacing_mm[x]),
+            shape=reordered(self.shape, axes),
+            spacing_mm=reordered(self.spacing_mm, axes),
             ignore=self.ignore.reordered(axes),
             scribbles=tuple(map(tuple, people)),
             boxes=None if self.boxes is None else tuple(reordered_box(box, axes) for box in self.boxes),

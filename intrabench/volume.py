@@ -24,7 +24,7 @@ from intrabench.files.grid import Grid as Grid
 from intrabench.files.grid import Original, on_same_grid
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.files.label_values import kind_of, whole_numbers
-from intrabench.mask import TURNED, Array, Plane, frozen
+from intrabench.mask import TURNED, Array, Plane, frozen, reordered
 
 T = TypeVar("T")
 
@@ -37,8 +37,8 @@ class Volume:
     to which masks can be brought back (`datasets.convert.original`). `modality` comes from the data
     set's card or from DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. `notes` say what is unusual
     about the case, one sentence each; runs and ``data check`` tell them. `case` is its name in a data set, empty if it
-    is of none. `plane` is that in which it is read, and `scan` what it is a view of if that is not axial (`turned`). All
-    models and prompters share a volume, so its array cannot be written into.
+    is of none. `plane` is that in which it is read, and `scan` what it is a view of if that is not axial
+    (`turned`). All models and prompters share a volume, so its array cannot be written into.
     """
 
     array: Array
@@ -86,8 +86,8 @@ class Volume:
         if plane not in self._turned:
             axes = TURNED[plane]
             array = np.ascontiguousarray(self.array.transpose(*axes, *range(3, self.array.ndim)))
-            plain = Volume.from_canonical(array, [self.spacing_mm[axis] for axis in axes])
-            said = {"modality": self.modality, "notes": self.notes, "case": self.case}
+            plain = Volume.from_canonical(array, reordered(self.spacing_mm, axes))
+            said: dict[str, Any] = {"modality": self.modality, "notes": self.notes, "case": self.case}
             self._turned[plane] = replace(plain, **said, plane=plane, scan=self)
         return self._turned[plane]
 

@@ -126,7 +126,9 @@ class Balls(VolumeModel):
 def test_a_model_of_volumes_answers_the_same_whatever_the_plane(plane: Plane, prompter: str, slices: bool) -> None:
     """It sees canonical axes; what has no plane itself has the same scores as on the same slices declared axial."""
     declared, truth = scan()
-    volume = Volume.from_canonical(declared.array.transpose(UPRIGHT[plane]), [declared.spacing_mm[i] for i in UPRIGHT[plane]])
+    volume = Volume.from_canonical(
+        declared.array.transpose(UPRIGHT[plane]), [declared.spacing_mm[i] for i in UPRIGHT[plane]]
+    )
     target = Target("case", "blob", 1, Mask.of(truth.transpose(UPRIGHT[plane])), volume.shape, volume.spacing_mm)
     axial = Target("case", "blob", 1, Mask.of(truth), declared.shape, declared.spacing_mm)
     found = rows_of(volume.turned(plane), target.turned(plane), Balls(slices), prompter, 2)

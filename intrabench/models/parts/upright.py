@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from intrabench.mask import TURNED, UPRIGHT, Plane, Region, reordered_box
+from intrabench.mask import TURNED, UPRIGHT, Plane, Region, reordered, reordered_box
 from intrabench.models.base import (
     WHOLE,
     Answer,
@@ -95,9 +95,8 @@ class Upright(Predictor):
     def _joint_answer(self, answer: JointAnswer, request: JointRequest) -> JointAnswer:
         if answer.valid.slices is not None:
             raise ValueError("a label map of some axial slices cannot be given in another plane")
-        z, y, x = (answer.start[axis] for axis in self._back)
         labels = np.ascontiguousarray(np.transpose(answer.labels, self._back))
-        return replace(answer, start=(z, y, x), labels=labels, **self._places(answer))
+        return replace(answer, start=reordered(answer.start, self._back), labels=labels, **self._places(answer))
 
     def _places(self, answer: Answer | JointAnswer) -> dict[str, Any]:
         """Where the answer is valid, and its reach."""

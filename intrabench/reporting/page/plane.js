@@ -189,8 +189,9 @@ class Plane {
       if (this.index + 1 <= low[this.axis] || this.index >= high[this.axis]) continue;
       const [left, right, top, bottom] = [this.x(low[this.column]), this.x(high[this.column]), this.y(low[this.row]), this.y(high[this.row])];
       const path = new Path2D();
-      if (this.axis && box[3] - box[0] === 1) // drawn in one axial slice: of its side only the ends, which hide nothing
-        for (const x of [left, right]) path.moveTo(x, top), path.lineTo(x, bottom);
+      const flat = [0, 1, 2].find((axis) => box[axis + 3] - box[axis] === 1); // drawn in one slice across this axis:
+      if (flat === this.row) for (const x of [left, right]) path.moveTo(x, top), path.lineTo(x, bottom); // of its side
+      else if (flat === this.column) for (const y of [top, bottom]) path.moveTo(left, y), path.lineTo(right, y); // only the ends, which hide nothing
       else path.rect(left, top, right - left, bottom - top);
       this.stroke(path, box[6] ? HAND : DERIVED, 2, box[6] ? [] : [3, 4]);
     }
