@@ -15,7 +15,8 @@ from intrabench.datasets.cases import store
 from intrabench.engine.verify import verify
 from intrabench.files.grid import acquisition_plane
 from intrabench.mask import TURNED, UPRIGHT, Mask, Plane, Region
-from intrabench.models.base import Answer, Model, Request, VolumeModel, open_image
+from intrabench.models.base import Answer, Model, Request, VolumeModel
+from intrabench.models.parts.upright import open_in_plane
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompts import Prompts, Scribble, box3d
@@ -80,7 +81,7 @@ def rows_of(volume: Volume, target: Target, model: Model, prompter: str, rounds:
     session = Session(
         "key", target, intrabench.prompter(prompter), abilities, protocol("basic@2"), image=volume, rounds=rounds
     )
-    with open_image(model, volume) as image:
+    with open_in_plane(model, volume) as image:
         play([session], image)
     times = {"prompt_s", "encode_s", "segment_s"}
     return [{name: value for name, value in row.items() if name not in times} for row in session.rows]

@@ -96,9 +96,9 @@ class ModelRunner:
 
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image."""
-        from intrabench.models.base import open_image
+        from intrabench.models.parts.upright import open_in_plane
 
-        return self.remote.open(volume) if self.remote else open_image(self.model, volume)
+        return self.remote.open(volume) if self.remote else open_in_plane(self.model, volume)
 
     def load(self) -> None:
         """Load the model; in another process it is loaded from the beginning."""

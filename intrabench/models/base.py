@@ -283,18 +283,11 @@ def failure_of(error: Exception, started: float) -> Failure:
 
 @contextmanager
 def open_image(model: Model, volume: Volume) -> Iterator[Predictor]:
-    """An image, open while the context lasts; it takes requests in the plane of the volume.
+    """An image, open while the context lasts.
 
     Raises:
         WrongType: `model.open` returned anything but a context manager that gives a `Predictor`.
     """
-    plane = volume.plane
-    if plane != "axial" and not model.any_plane:
-        from intrabench.models.parts.upright import Upright
-
-        with open_image(model, volume.upright) as image:
-            yield Upright(image, plane)
-        return
     context: Any = model.open(volume)
     write = "a context manager that gives a Predictor; write @contextmanager above it and yield the Predictor"
     expect(AbstractContextManager, context, f"{model.name}.open returned", write)

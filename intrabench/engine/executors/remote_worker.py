@@ -21,7 +21,8 @@ from intrabench.engine.environment import memory_mb
 from intrabench.engine.executors.ipc import array_in, connect, receive_file
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.mask import Plane
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of
+from intrabench.models.parts.upright import open_in_plane
 from intrabench.play.lockstep import ask
 from intrabench.volume import Volume
 
@@ -68,7 +69,7 @@ class RemoteWorker:
         self.memories.clear()
         self._opened = ExitStack()
         volume = Volume(array_in(file, dtype, shape), **said).turned(plane)
-        self.image = self._opened.enter_context(open_image(self.model, volume))
+        self.image = self._opened.enter_context(open_in_plane(self.model, volume))
 
     def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
         """Answer requests whose memories are numbers; an unknown number means no memory, so the turns are replayed."""

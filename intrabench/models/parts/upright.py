@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,12 +20,26 @@ from intrabench.models.base import (
     Failure,
     JointAnswer,
     JointRequest,
+    Model,
     Predictor,
     Request,
     checked,
     failure_of,
+    open_image,
 )
 from intrabench.turns import Turn
+from intrabench.volume import Volume
+
+
+@contextmanager
+def open_in_plane(model: Model, volume: Volume) -> Iterator[Predictor]:
+    """As `open_image`, for requests in the plane in which a scan is read."""
+    if volume.plane == "axial" or model.any_plane:
+        with open_image(model, volume) as image:
+            yield image
+        return
+    with open_image(model, volume.upright) as image:
+        yield Upright(image, volume.plane)
 
 
 class Upright(Predictor):
