@@ -74,10 +74,11 @@ class Target:
         return self.mask.crop(box), box
 
     def turned(self, plane: Plane) -> Target:
-        """The target on `Volume.turned`; itself if the plane is axial. `siblings` stay as they are stored."""
+        """The target on `Volume.turned`; itself if the plane is axial."""
         if plane == "axial":
             return self
         axes = TURNED[plane]
+        siblings = tuple(replace(info, box=reordered_box(info.box, axes)) for info in self.siblings)
         people = [[Scribble(one.points[:, axes], one.label) for one in strokes] for strokes in self.scribbles]
         return replace(
             self,
@@ -85,6 +86,7 @@ class Target:
             shape=reordered(self.shape, axes),
             spacing_mm=reordered(self.spacing_mm, axes),
             ignore=self.ignore.reordered(axes),
+            siblings=siblings,
             scribbles=tuple(map(tuple, people)),
             boxes=None if self.boxes is None else tuple(reordered_box(box, axes) for box in self.boxes),
         )

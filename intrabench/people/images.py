@@ -26,7 +26,7 @@ SAMPLE = 1_000_000
 class Slabs:
     """The slabs of a scan, and `about`, what a page must know of it.
 
-    That is `shape` and `spacing` ``(z, y, x)``, and how numbers become values, ``slope * number + intercept``.
+    That is `shape` and `spacing` ``(z, y, x)`` in the `plane` in which it is read, and how numbers become values, ``slope * number + intercept``.
     """
 
     def __init__(self, volume: Volume) -> None:
@@ -42,6 +42,7 @@ class Slabs:
             "shape": list(volume.shape),
             "spacing": [round(float(mm), 4) for mm in volume.spacing_mm],
             "photo": volume.is_photo,
+            "plane": volume.plane,
             "channels": 3 if colour else 1,
             "dtype": self._stored.dtype.name,
             "slope": slope,

@@ -3,7 +3,8 @@
 
 const TARGET = "#56b4e9", ANSWER = "#f0a800", OTHERS = "#cc79a7", BACKGROUND_CLICK = "#ff7043", HAND = "#ffffff", DERIVED = "#b8bec5";
 const TOO_MUCH = "#e69f00bf", MISSED = ["#0072b2b3", "#cfe8ff"]; // orange, and blue with stripes: told apart without colours, too
-const ENDS = [["A", "R"], ["S", "R"], ["S", "A"]]; // what lies at the top and on the left: all axes run backwards on a screen
+const ENDS = ["S", "A", "R"]; // what lies at the top and on the left: all axes run backwards on a screen
+const AXES = { axial: [0, 1, 2], coronal: [1, 0, 2], sagittal: [2, 0, 1] }; // which of them are slices, rows and columns of a scan that is read in a plane
 
 class Plane {
   constructor(figure, axis) {
@@ -231,12 +232,14 @@ class Plane {
     this.pen.fillRect(0, this.y(at[this.row] + 0.5), this.canvas.width, 1);
   }
 
+  borders() { return [this.row, this.column].map((axis) => ENDS[AXES[this.view.plane ?? "axial"][axis]]); }
+
   ends() {
     this.pen.font = "bold 20px system-ui, sans-serif";
     this.pen.fillStyle = "#fff";
     this.pen.strokeStyle = "#000";
     this.pen.lineWidth = 3;
-    const [top, left] = ENDS[this.axis];
+    const [top, left] = this.borders();
     for (const [text, x, y] of [[top, this.canvas.width / 2 - 7, 22], [left, 6, this.canvas.height / 2 + 7]]) {
       this.pen.strokeText(text, x, y);
       this.pen.fillText(text, x, y);
