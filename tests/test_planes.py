@@ -17,12 +17,16 @@ from intrabench.files.grid import acquisition_plane
 from intrabench.mask import TURNED, UPRIGHT, Mask, Plane, Region
 from intrabench.models.base import Answer, Model, Request, VolumeModel
 from intrabench.models.parts.upright import open_in_plane
+from intrabench.people.annotating.annotation import Annotation
+from intrabench.people.playback import Playback
+from intrabench.play.gestures import Gesture
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompts import Prompts, Scribble, box3d
 from intrabench.protocols import protocol
+from intrabench.reporting.page.views import marks
 from intrabench.results.masks import read_masks
-from intrabench.results.parts import read_turns
+from intrabench.results.parts import read_rows, read_turns
 from intrabench.target import Target
 from intrabench.turns import turns_by_round
 from intrabench.volume import Volume
@@ -192,3 +196,30 @@ def test_a_run_in_the_plane_of_acquisition(data: Path) -> None:
     assert axial.select("plane", "interactions").rows() == [("axial", 2.0 * len(target.mask.occupied_slices))]
     assert set(axial["session"]).isdisjoint(rows["session"])
     assert axial.filter(pl.col("dice") > 0.5).height == 1
+
+
+def test_people_read_a_scan_in_its_plane_and_others_get_their_prompts_there(data: Path) -> None:
+    asked = {"model": "grow_from_seeds", "dataset": SAGITTAL}
+    with Annotation(asked, Path("out")) as people:
+        (task,) = people.tasks("r1")
+        truth = people.reference(task.code)
+        middle = truth.coordinates().mean(axis=0).astype(int).tolist()
+        people.give(
+            task.code, "r1", "turn-000000", [Gesture("box2d", [middle[0], *truth.box[1:3], *truth.box[4:]], 1, 1.0)]
+        )
+        people.finish(task.code, "r1", "finish-0001", 0.5)
+    (row,) = read_rows(Path("out")).to_dicts()
+    target = store.open_case(intrabench.dataset(SAGITTAL), "case-1").targets()[0]
+    assert (row["plane"], row["status"]) == ("sagittal", "ok")
+    assert truth.box == target.turned("sagittal").mask.box
+    (mask,) = read_masks(Path("out"), row["session"])
+    assert mask.contains(target.mask.coordinates()).mean() > 0.5
+    (played,) = Playback(Path("out")).sessions(read_rows(Path("out")))
+    assert played.target.mask.box == truth.box
+    assert played.answers[0].contains(truth.coordinates()).mean() > 0.5
+    (box,) = marks(played.first[0].prompts, played.plane)["boxes"]
+    assert box == [*target.mask.box[:2], middle[0], *target.mask.box[3:5], middle[0] + 1, True]
+    again = intrabench.run("grow_from_seeds", "recorded:out", SAGITTAL, out="again", workers=0)
+    assert again["dice"].to_list() == [row["dice"]]
+    axial = intrabench.run("grow_from_seeds", "recorded:out", SAGITTAL, out="again", workers=0, protocol="basic@1")
+    assert axial["status"].to_list() == ["not_applicable"]

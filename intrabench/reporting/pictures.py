@@ -25,7 +25,7 @@ DRAWN, DERIVED, NEGATIVE = (255, 200, 0), (90, 170, 255), (255, 80, 80)
 _TEXT, _GROUND = (230, 230, 230), (20, 20, 20)
 _TILE, _LINE, _DOT = 260, 14, 4  # pixels: the longer side of a tile, a line of text, the radius of a click
 _MARGIN_MM, _REACH_MM = 15.0, 30.0  # margin around everything shown; the answer is shown up to this far from the target
-_PLANES = ("axial, z", "coronal, y", "sagittal, x")
+_PLANES = ("z", "coronal, y", "sagittal, x")
 """The planes across the canonical axes."""
 
 
