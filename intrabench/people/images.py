@@ -26,7 +26,8 @@ SAMPLE = 1_000_000
 class Slabs:
     """The slabs of a scan, and `about`, what a page must know of it.
 
-    That is `shape` and `spacing` ``(z, y, x)`` in the `plane` in which it is read, and how numbers become values, ``slope * number + intercept``.
+    That is the `plane` in which it is read, `shape` and `spacing`, slices first, and how numbers become values,
+    ``slope * number + intercept``.
     """
 
     def __init__(self, volume: Volume) -> None:
