@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from intrabench.datasets.cases import store
 from intrabench.engine.verify import verify
 from intrabench.files.grid import acquisition_plane
 from intrabench.mask import TURNED, UPRIGHT, Mask, Plane, Region
-from intrabench.models.base import Answer, Model, Request, VolumeModel
-from intrabench.models.parts.upright import open_in_plane
+from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Model, Predictor, Request, VolumeModel
+from intrabench.models.parts.upright import Upright, open_in_plane
 from intrabench.people.annotating.annotation import Annotation
 from intrabench.people.playback import Playback
 from intrabench.play.gestures import Gesture
@@ -28,7 +29,7 @@ from intrabench.reporting.page.views import marks
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows, read_turns
 from intrabench.target import Target
-from intrabench.turns import turns_by_round
+from intrabench.turns import Click, Turn, turns_by_round
 from intrabench.volume import Volume
 from tests.prompters.paint import Paint
 from tests.prompters.test_prompters import ORDERS, PROPAGATED, REFINED, SPECS, some_orders
@@ -150,6 +151,32 @@ def test_boxes_across_axial_slices_become_one_3d_box_for_a_model_of_volumes() ->
     assert row["interactions"] == 2.0
     ((_, y0, x0, y1, x1),) = intrabench.prompter("box_interp:n=1").preview(truth).boxes2d
     assert row["pred_voxels"] == (y1 - y0) * (x1 - x0)
+
+
+class Both(Predictor):
+    """Answers jointly with a block of the first target and one voxel of the second; it sees canonical axes."""
+
+    def segment(self, requests: Sequence[Request]) -> list[Answer | Failure]:
+        raise NotImplementedError
+
+    def segment_jointly(self, requests: Sequence[JointRequest]) -> list[JointAnswer | Failure]:
+        (request,) = requests
+        (place,) = request.requests[0].turns[0].prompts.points.tolist()
+        assert (place, request.requests[1].mask.start) == ([1, 2, 3, 1], (4, 5, 6))
+        labels = np.ones((2, 3, 4), np.int64)
+        labels[0, 0, 0] = 2
+        return [JointAnswer((1, 2, 3), labels, Region(box=(0, 0, 0, 7, 8, 9)), reach=(0, 1, 2, 7, 8, 9))]
+
+
+def test_joint_answers_follow_the_plane() -> None:
+    to = TURNED["sagittal"]
+    first = Request("a", (Turn(Prompts(points=[(1, 2, 3, 1)]).reordered(to), (Click(),)),))
+    second = Request("b", (), Mask((4, 5, 6), np.ones((1, 1, 1), bool)).reordered(to))
+    (answer,) = Upright(Both(), "sagittal").segment_jointly([JointRequest("s", (first, second), (True, False))])
+    assert isinstance(answer, JointAnswer)
+    assert (answer.start, answer.labels.shape) == ((3, 1, 2), (4, 2, 3))
+    assert (answer.labels == 2).nonzero() == ([0], [0], [0])
+    assert (answer.valid.box, answer.reach) == ((0, 0, 0, 9, 7, 8), (2, 0, 1, 9, 7, 8))
 
 
 @pytest.mark.parametrize("plane", ["axial", "coronal", "sagittal"])

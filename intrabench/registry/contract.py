@@ -246,6 +246,7 @@ def _rules() -> dict[str, _Rule]:
     switches = {
         "feeds_back": "it takes its own last answer",
         "unprompted": "it needs no prompts",
+        "any_plane": "its axes may have any order",
         "encodes": "opening an image costs much",
     }
     return {

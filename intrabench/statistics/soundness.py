@@ -115,5 +115,6 @@ def _meaning(rows: pl.DataFrame, column: str, by_protocol: bool) -> str:
             *([averages([id]).description] if by_protocol else []),
             f"stop {stop}{by}" if stop else "no early stop",
             *([f"joint {joint}"] if joint else []),
+            *(["slices in the plane of acquisition"] if preset.plane == "acquisition" else []),
         )
     )
