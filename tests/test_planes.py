@@ -170,7 +170,7 @@ class Both(Predictor):
 
 def test_joint_answers_follow_the_plane() -> None:
     to = TURNED["sagittal"]
-    first = Request("a", (Turn(Prompts(points=[(1, 2, 3, 1)]).reordered(to), (Click(),)),))
+    first = Request("a", (Turn(Prompts(points=np.array([(1, 2, 3, 1)])).reordered(to), (Click(),)),))
     second = Request("b", (), Mask((4, 5, 6), np.ones((1, 1, 1), bool)).reordered(to))
     (answer,) = Upright(Both(), "sagittal").segment_jointly([JointRequest("s", (first, second), (True, False))])
     assert isinstance(answer, JointAnswer)
@@ -189,7 +189,9 @@ def test_there_and_back(plane: Plane) -> None:
     assert np.array_equal(turned.to_array([(9, 10, 11)[i] for i in there]), mask.to_array((9, 10, 11)).transpose(there))
     assert (turned.reordered(back).start, turned.reordered(back).array.tolist()) == (mask.start, array.tolist())
     given = Prompts(
-        points=[(1, 2, 3, 0)], box3d=box3d((1, 2, 3, 7, 8, 9)).box3d, scribbles=(Scribble(np.argwhere(array)),)
+        points=np.array([(1, 2, 3, 0)]),
+        box3d=box3d((1, 2, 3, 7, 8, 9)).box3d,
+        scribbles=(Scribble(np.argwhere(array)),),
     )
     assert given.reordered(there).reordered(back).to_json() == given.to_json()
     assert given.reordered(there).points.tolist() == [[[1, 2, 3][i] for i in there] + [0]]
