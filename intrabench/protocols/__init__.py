@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from annotated_types import Ge
 
 from intrabench.errors import IntraBenchError
-from intrabench.files.grid import acquisition_plane
-from intrabench.mask import Plane
 from intrabench.protocols import (
     autopet_paper,
     cvpr25_challenge,
@@ -29,6 +27,7 @@ from intrabench.specs.values import INFINITE
 
 if TYPE_CHECKING:
     from intrabench.effort import Calibration, Effort
+    from intrabench.mask import Plane
     from intrabench.turns import Action
 
 
@@ -102,6 +101,8 @@ class Protocol:
 
     def plane_of(self, shape: Sequence[int], spacing_mm: Sequence[float]) -> Plane:
         """The plane in which users read a scan of this shape and spacing along canonical ``z, y, x``."""
+        from intrabench.files.grid import acquisition_plane
+
         return acquisition_plane(shape, spacing_mm) if self.plane == "acquisition" else self.plane
 
     def cost(self, actions: Iterable[Action]) -> Effort:
