@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 A = TypeVar("A", bound=NDArray[Any])
+T = TypeVar("T")
 
 
 def plain(values: Any) -> Any:
@@ -54,6 +55,13 @@ Floats32 = NDArray[np.float32]
 Index = tuple[int, int, int]
 Box = tuple[int, int, int, int, int, int]
 """Half-open: ``z0, y0, x0, z1, y1, x1``."""
+
+Plane = Literal["axial", "coronal", "sagittal"]
+"""The plane in which a scan is read, slice by slice."""
+TURNED: Mapping[Plane, Index] = {"axial": (0, 1, 2), "coronal": (1, 0, 2), "sagittal": (2, 0, 1)}
+"""Which of the axes ``z, y, x`` become slices, rows and columns in a plane."""
+UPRIGHT: Mapping[Plane, Index] = {"axial": (0, 1, 2), "coronal": (1, 0, 2), "sagittal": (1, 2, 0)}
+"""And back: which of slices, rows and columns in a plane become ``z, y, x``."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,12 @@ class Mask:
         counts[self.start[0] : self.start[0] + len(self.array)] = np.count_nonzero(self.array, axis=(1, 2))
         return counts
 
+    def reordered(self, axes: Index) -> Mask:
+        """The mask in an array whose axes are these of its own, as of `TURNED` and `UPRIGHT`."""
+        if axes == TURNED["axial"]:
+            return self
+        return Mask(reordered(self.start, axes), np.ascontiguousarray(self.array.transpose(axes)))
+
     def copy(self) -> Mask:
         """The same voxels in memory of their own."""
         return Mask(self.start, self.array.copy())
@@ -241,6 +255,17 @@ def masks_of(labels: NDArray[Any], start: Sequence[int] = (0, 0, 0), most: int =
             corner = [first + side.start for first, side in zip(start, where, strict=True)]
             found[label] = Mask.of(labels[where] == label, corner)
     return found
+
+
+def reordered(values: Sequence[T], axes: Index) -> tuple[T, T, T]:
+    """Values along ``z, y, x``, such as a shape, for an array whose axes are these."""
+    z, y, x = axes
+    return values[z], values[y], values[x]
+
+
+def reordered_box(box: Sequence[int], axes: Index) -> Box:
+    """A half-open box ``z0, y0, x0, z1, y1, x1`` for such an array."""
+    return reordered(box[:3], axes) + reordered(box[3:], axes)
 
 
 def intersection(a: Box, b: Box) -> Box | None:

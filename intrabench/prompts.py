@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import kind
-from intrabench.mask import Box, Ints, frozen, plain
+from intrabench.mask import Box, Index, Ints, Plane, frozen, plain
 
 PromptKind = Literal["point", "box2d", "box3d", "scribble", "lasso", "text"]
 Derived = Literal["none", "all"]
@@ -49,6 +49,13 @@ class Abilities:
     def builds_on_mask(self) -> bool:
         """Whether corrections alone build on the last answer: it is fed back, or clicks become boxes around it."""
         return self.feeds_back or (not self.accepts & {"point", "scribble"} and bool(self.accepts & {"box2d", "box3d"}))
+
+    def across(self, plane: Plane) -> Abilities:
+        """What it takes if somebody prompts in a plane, and its scan stays canonical.
+
+        2D boxes and lassos lie in axial slices. In other planes they are converted, as for models that take none.
+        """
+        return self if plane == "axial" else replace(self, accepts=self.accepts - {"box2d", "lasso"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +187,23 @@ class Prompts:
         z, low, high = self.boxes2d[:, :1], self.boxes2d[:, 1:3], self.boxes2d[:, 3:]
         flat = np.hstack([z, low, z + 1, high])
         return flat if self.box3d is None else np.vstack([flat, self.box3d])
+
+    def reordered(self, axes: Index) -> Prompts:
+        """The prompts on an array whose axes are these of its own, as of `TURNED` and `UPRIGHT`.
+
+        Raises:
+            ValueError: there are 2D boxes or lassos, which would not lie in axial slices.
+        """
+        if axes == (0, 1, 2):
+            return self
+        if self.kinds & {"box2d", "lasso"}:
+            raise ValueError("2D boxes and lassos lie in the slices of one plane; convert them first (adapt)")
+        return replace(
+            self,
+            points=self.points[:, [*axes, 3]],
+            box3d=None if self.box3d is None else self.box3d[[*axes, *(axis + 3 for axis in axes)]],
+            scribbles=tuple(Scribble(one.points[:, axes], one.label) for one in self.scribbles),
+        )
 
     def extents(self) -> Ints:
         """The tight box of each prompt, rows ``z0, y0, x0, z1, y1, x1``, half-open; a text is nowhere."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, grow
+from intrabench.mask import TURNED, Box, Mask, Plane, grow, reordered, reordered_box
 from intrabench.prompts import Scribble
 
 WHOLE_CASE = "*"
@@ -72,6 +72,24 @@ class Target:
         """The dense mask in its box plus `margin` voxels (clipped to the volume), and that box."""
         box = grow(self.mask.box, (margin,) * 3, self.shape)
         return self.mask.crop(box), box
+
+    def turned(self, plane: Plane) -> Target:
+        """The target on `Volume.turned`; itself if the plane is axial."""
+        if plane == "axial":
+            return self
+        axes = TURNED[plane]
+        siblings = tuple(replace(info, box=reordered_box(info.box, axes)) for info in self.siblings)
+        people = [[Scribble(one.points[:, axes], one.label) for one in strokes] for strokes in self.scribbles]
+        return replace(
+            self,
+            mask=self.mask.reordered(axes),
+            shape=reordered(self.shape, axes),
+            spacing_mm=reordered(self.spacing_mm, axes),
+            ignore=self.ignore.reordered(axes),
+            siblings=siblings,
+            scribbles=tuple(map(tuple, people)),
+            boxes=None if self.boxes is None else tuple(reordered_box(box, axes) for box in self.boxes),
+        )
 
     def info(self) -> TargetInfo:
         """The entry for the target index."""

@@ -24,7 +24,7 @@ from intrabench.files.grid import Grid as Grid
 from intrabench.files.grid import Original, on_same_grid
 from intrabench.files.headers import nifti, sitk_reader
 from intrabench.files.label_values import kind_of, whole_numbers
-from intrabench.mask import Array, frozen
+from intrabench.mask import TURNED, Array, Plane, frozen, reordered
 
 T = TypeVar("T")
 
@@ -36,8 +36,9 @@ class Volume:
     `grid` is that of the array. It is the grid of the file, or else `original` says where the voxels of the files lie,
     to which `datasets.convert.upright.on_files` brings masks back. `modality` comes from the data set's card or from
     DICOM (``CT``, ``MR, T1-weighted``, ...) and is empty if unknown. `notes` say what is unusual about the case, one
-    sentence each; runs and ``data check`` tell them. `case` is its name in a data set, empty if it is of none. All
-    models and prompters share a volume, so its array cannot be written into.
+    sentence each; runs and ``data check`` tell them. `case` is its name in a data set, empty if it is of none. `plane`
+    is that in which it is read, and `scan` what it is a view of if that is not axial (`turned`). All models and
+    prompters share a volume, so its array cannot be written into.
     """
 
     array: Array
@@ -46,6 +47,8 @@ class Volume:
     notes: tuple[str, ...] = ()
     case: str = ""
     original: Original | None = None
+    plane: Plane = "axial"
+    scan: Volume | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "array", frozen(self.array))
@@ -72,6 +75,31 @@ class Volume:
     def affine(self) -> NDArray[np.float64]:
         """Affine of the canonical array: index ``(z, y, x)`` to RAS millimetres."""
         return self.grid.canonical_affine
+
+    def turned(self, plane: Plane) -> Volume:
+        """The scan as it is read in a plane: slices first, as if they were axial; itself if they are.
+
+        Its grid is only that of an array of this spacing. Where its voxels lie in the body, `upright` knows.
+        """
+        if plane == self.plane:
+            return self
+        if plane not in self._turned:
+            axes = TURNED[plane]
+            array = np.ascontiguousarray(self.array.transpose(*axes, *range(3, self.array.ndim)))
+            plain = Volume.from_canonical(array, reordered(self.spacing_mm, axes))
+            said: dict[str, Any] = {"modality": self.modality, "notes": self.notes, "case": self.case}
+            self._turned[plane] = replace(plain, **said, plane=plane, scan=self)
+        return self._turned[plane]
+
+    @property
+    def upright(self) -> Volume:
+        """The scan with canonical axes."""
+        return self if self.scan is None else self.scan
+
+    @cached_property
+    def _turned(self) -> dict[Plane, Volume]:
+        """The copies in other planes, which all share as they do the scan."""
+        return {}
 
     @property
     def is_photo(self) -> bool:

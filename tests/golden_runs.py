@@ -37,8 +37,9 @@ PASSING = (
 PHANTOM = "phantom:shape=12x40x48,instances=2"
 RUNS = {
     "plain": f"run -m box_fill -m grow_from_seeds -p box_interp:n=3+scribble -p point_interp:n=3 -p click_center "
-    f"-d {PHANTOM},scans=2 --rounds 2 --metric lesion_f1",
-    "joint": f"run -m grow_from_seeds -p davis_slices --joint others=negative,overlap=score -d {PHANTOM} --rounds 2",
+    f"-d {PHANTOM},scans=2 --protocol basic@1 --rounds 2 --metric lesion_f1",
+    "joint": f"run -m grow_from_seeds -p davis_slices --protocol basic@1 --joint others=negative,overlap=score "
+    f"-d {PHANTOM} --rounds 2",
     "superpixels": f"superpixels run --method grid --method sitk_slic --segments 40,90 -d {PHANTOM}",
 }
 """The command of each folder; `superpixels` also has sessions of a person."""
@@ -54,7 +55,8 @@ def play(name: str, workers: int = 0) -> pl.DataFrame:
 
 def _annotate(out: Path) -> None:
     """A person finds one target by two clicks."""
-    with Annotation({"model": "grow_from_seeds", "dataset": PHANTOM, "cases": "first:1"}, out) as people:
+    asked = {"model": "grow_from_seeds", "dataset": PHANTOM, "cases": "first:1", "protocol": "basic@1"}
+    with Annotation(asked, out) as people:
         (first, *_) = people.tasks("r1")
         inside = people.reference(first.code).coordinates()
         middle = inside[np.abs(inside - inside.mean(axis=0)).sum(axis=1).argmin()].tolist()
@@ -66,6 +68,7 @@ def _annotate(out: Path) -> None:
 def lasting(rows: pl.DataFrame) -> list[Mapping[str, object]]:
     """What must come out equal, in an order of its own."""
     kept = rows.drop(name for name in PASSING if name in rows.columns)
+    kept = kept.with_columns(pl.col("plane").fill_null("axial"))  # as rows mean it that do not say it
     return kept.sort("session", "round").to_dicts()
 
 

@@ -38,7 +38,7 @@ def run(
     cases: Several[str] | None = None,
     targets: Several[str] | None = None,
     rounds: int | None = None,
-    protocol: str = "basic@1",
+    protocol: str = "basic@2",
     only: Several[str] | None = None,
     metric: Several[MetricLike] | None = None,
     strict: bool = False,

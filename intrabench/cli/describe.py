@@ -95,7 +95,7 @@ def _protocol_facts(preset: Protocol) -> dict[str, Any]:
         "metrics": list(preset.metrics),
     }
     facts |= {"rounds": preset.rounds, "stop": preset.stop.spec, "aggregation": averages([preset.id]).description}
-    facts |= {"numbers": dict(preset.numbers), "models": list(preset.models)}
+    facts |= {"plane": preset.plane, "numbers": dict(preset.numbers), "models": list(preset.models)}
     return facts | {"rows": [{"name": row.name, "prompter": row.prompter, "note": row.note} for row in preset.rows]}
 
 
@@ -106,6 +106,7 @@ def _protocol(preset: Protocol) -> str:
     facts = {"id": preset.id, "summary": preset.summary, "metrics": ", ".join(preset.metrics)}
     facts |= {"rounds of corrections": str(rounds), "stop rule": _stop(preset)}
     facts |= {"aggregation": averages([preset.id]).description}
+    facts |= {"slices": "in the plane in which each scan was acquired"} if preset.plane == "acquisition" else {}
     facts |= {"targets of a case": f"played together, {preset.joint.spec}"} if preset.joint else {}
     facts |= {"missing answers": "a failed row each; the session goes on"} if preset.misses == "keep" else {}
     lines = [f"{key}: {value}" for key, value in facts.items()]

@@ -179,7 +179,7 @@ def annotate(
     title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
     rounds: o.Rounds = None,
     effort: o.Effort = None,
-    protocol: o.Protocol = "basic@1",
+    protocol: o.Protocol = "basic@2",
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     out: Out = None,
     device: o.Device = "auto",

@@ -39,7 +39,7 @@ PANELS: dict[str, Panel] = {
         "seed": (Annotated[list[str], o.seeds], []),
     },
     "By which rules": {
-        "protocol": (o.Protocol, "basic@1"),
+        "protocol": (o.Protocol, "basic@2"),
         "only": (text("--only", "Run only these rows of the protocol, e.g. '3B Inter*'.", list[str]), []),
         "rounds": (o.Rounds, None),
         "stop": (text("--stop", "Stop rule, e.g. dice=0.9,interactions=30,seconds=60."), ""),

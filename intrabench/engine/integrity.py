@@ -41,7 +41,8 @@ class IntegrityCheck:
 
     def _now(self) -> list[Any]:
         volume = self._volume
-        arrays = [volume.array, volume.grid.affine, volume.affine]
+        scans = dict.fromkeys((volume, volume.upright))  # one, unless it is read in another plane
+        arrays = [array for one in scans for array in (one.array, one.grid.affine, one.affine)]
         scan = [volume.grid.shape, volume.spacing_mm, volume.modality, *map(_checksum, arrays)]
         return [scan, *map(_target, self._targets)]
 

@@ -11,6 +11,7 @@ from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.session_spec import ModelRunner, SessionSpec, how_it_is_asked, keys, sessions_of, what_is_asked
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import ships
+from intrabench.mask import Plane
 from intrabench.metrics.base import Metric
 from intrabench.models.base import Model
 from intrabench.prompters.base import Prompter
@@ -77,11 +78,17 @@ class Job:
         listed, image_hash, modality = self._targets(index)
         more = self.strict, tuple(metric.id for metric in self.metrics), patient_of(dataset, case), modality
         return [
-            SessionSpec(self.protocol, runner, prompter, dataset, case, targets, seed, image_hash, *more)
+            SessionSpec(
+                self.protocol, runner, prompter, dataset, case, targets, seed, image_hash, *more, self.plane(index)
+            )
             for targets in listed
             for prompter in self.prompters_for(runner.model)
             for seed in self.seeds
         ]
+
+    def plane(self, index: CaseIndex | None) -> Plane:
+        """The plane in which users read a case; axial if nothing is known of it."""
+        return "axial" if index is None else self.protocol.plane_of(index.shape, index.spacing_mm)
 
     def keys(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[str]:
         """The keys of the sessions of `specs`, in their order; planning needs no more of a million specs."""

@@ -44,12 +44,16 @@ def make_session(
     keep_masks: bool,
     others: OtherTargets | None = None,
 ) -> Session:
-    """The session of a spec on a target, or one of those of a joint spec; key: its own."""
+    """The session of a spec on a target, or one of those of a joint spec; key: its own.
+
+    target, volume: in the plane of the spec.
+    """
+    model = spec.runner.model
     return Session(
         key,
         target,
         spec.prompter,
-        spec.runner.model.abilities,
+        model.abilities if model.any_plane else model.abilities.across(spec.plane),
         job.protocol,
         dataset=spec.dataset.stored_as.short_spec,  # equal prompts on perturbed images
         seed=spec.seed,

@@ -63,7 +63,7 @@ class Options:
     cases: Sequence[str] = _work(())
     targets: Sequence[str] = _work(())
     rounds: int | None = _work(None)
-    protocol: str = _work("basic@1")
+    protocol: str = _work("basic@2")
     only: Sequence[str] = _work(())
     metric: Sequence[MetricLike] = _work(())
     strict: bool = _work(False)

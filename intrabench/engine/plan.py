@@ -20,6 +20,7 @@ from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.fetch.transfer import DownloadError
 from intrabench.files.atomic import CannotWrite
+from intrabench.mask import Plane
 from intrabench.models.base import Failure, failure_of
 
 DEATHS = 3
@@ -41,6 +42,11 @@ class ImageTask:
     index: CaseIndex
     deaths: int = 0
     verdict: Failure | None = None
+
+    @property
+    def plane(self) -> Plane:
+        """The plane in which users read the image."""
+        return self.job.plane(self.index)
 
     @property
     def specs(self) -> list[SessionSpec]:

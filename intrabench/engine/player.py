@@ -105,8 +105,8 @@ class Player:
             try:
                 with progress.step("opening", "opening the image", task.title), foreign():
                     stored = self._opened(task)
-                    volume = stored.volume  # read here, once
-                    targets = {target.id: target for target in stored.targets(_ids(every))}
+                    volume = stored.volume.turned(task.plane)  # read here, once
+                    targets = {target.id: target.turned(task.plane) for target in stored.targets(_ids(every))}
                     specs, suspects = self._present(specs, suspects, targets)
                     every = [*chain(specs, *suspects)]
                     buffer = WriteBuffer(self._take, IntegrityCheck(volume, targets.values()))
@@ -121,7 +121,8 @@ class Player:
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
                 coming = batches_of(specs, suspects, self._fullness(task), last)
-                opened = OpenedTask(task, volume, targets, OtherTargets(stored.targets), image, buffer)
+                others = OtherTargets(lambda ids: [one.turned(task.plane) for one in stored.targets(ids)])
+                opened = OpenedTask(task, volume, targets, others, image, buffer)
                 left += self.play_batches(opened, coming)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:

@@ -43,14 +43,16 @@ def preview(
         raise IntraBenchError(
             "--rounds needs --model, because corrections depend on its answers; give a model or omit --rounds"
         )
-    job = make_job(replace(options, protocol="overlap@1"))
+    job = make_job(replace(options, protocol="overlap@2"))
     stored, found = _find(job.datasets[0], case, target)
+    plane = job.plane(stored.index)
+    volume, found = stored.volume.turned(plane), found.turned(plane)
     what = f"{job.datasets[0].short_spec} / {found.case} / {found.id}   seed {job.seeds[0]}"
     if not job.runners:
         lines = (f"{job.prompters[0].spec}   {what}",)
-        yield "", Picture(stored.volume, found, [_first(job, found, stored.volume)], lines=lines, window=window)
+        yield "", Picture(volume, found, [_first(job, found, volume)], lines=lines, window=window)
         return
-    for name, picture in _rounds(job, found, stored.volume, what):
+    for name, picture in _rounds(job, found, volume, what):
         yield name, replace(picture, window=window)
 
 
@@ -95,7 +97,14 @@ def _first(job: Job, target: Target, volume: Volume) -> Prompts:
 def _rounds(job: Job, target: Target, volume: Volume, what: str) -> Iterator[tuple[str, Picture]]:
     """Play a session; a picture of each round."""
     spec = SessionSpec(
-        job.protocol, job.runners[0], job.prompters[0], job.datasets[0], target.case, (target.info(),), job.seeds[0]
+        job.protocol,
+        job.runners[0],
+        job.prompters[0],
+        job.datasets[0],
+        target.case,
+        (target.info(),),
+        job.seeds[0],
+        plane=volume.plane,
     )
     session = _played(job, spec, target, volume)
     model, prompter = spec.runner.model.short_spec, spec.prompter.spec

@@ -9,7 +9,7 @@ from typing import Any
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
-from intrabench.mask import Mask
+from intrabench.mask import UPRIGHT, Mask
 from intrabench.models.base import Failure
 from intrabench.play.divided import Divided
 from intrabench.play.session import Session
@@ -30,7 +30,7 @@ class SessionBatch:
 class ResultBatch:
     """Finished sessions, to be stored together.
 
-    masks: per session, one per round. summary: what came of them; its `keys` are their sessions.
+    masks: per session, one per round, canonical. summary: what came of them; its `keys` are their sessions.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -54,7 +54,7 @@ def played(batches: Sequence[SessionBatch]) -> ResultBatch:
             rows += [{**columns, **row, "target_ml": target_ml} for row in session.rows]
             turns += session.turns
             if session.masks:
-                masks[session.key] = session.masks
+                masks[session.key] = [mask.reordered(UPRIGHT[spec.plane]) for mask in session.masks]
     return ResultBatch(rows, turns, masks, summary)
 
 

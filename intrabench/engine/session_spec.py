@@ -25,6 +25,7 @@ from intrabench.target import WHOLE_CASE, TargetInfo, annotation_info
 if TYPE_CHECKING:
     from intrabench.datasets.base import Dataset
     from intrabench.engine.executors.remote_model import RemoteModel
+    from intrabench.mask import Plane
     from intrabench.models.base import Model, Predictor
     from intrabench.prompters.base import Prompter
     from intrabench.protocols import Protocol
@@ -95,9 +96,9 @@ class ModelRunner:
 
     def open(self, volume: Volume) -> AbstractContextManager[Predictor]:
         """Open one image."""
-        from intrabench.models.base import open_image
+        from intrabench.models.parts.upright import open_in_plane
 
-        return self.remote.open(volume) if self.remote else open_image(self.model, volume)
+        return self.remote.open(volume) if self.remote else open_in_plane(self.model, volume)
 
     def load(self) -> None:
         """Load the model; in another process it is loaded from the beginning."""
@@ -160,6 +161,7 @@ class ModelRunner:
             parts: list[object] = [CONTRACT, protocol.id, protocol.stop.spec, self.identity, prompter.spec]
             parts += [version_of(prompter), dataset.spec, version_of(dataset)]
             parts += [protocol.effort.id] if protocol.effort else []
+            parts += [["plane", protocol.plane]] if protocol.plane != "axial" else []
             parts += [sorted(dataset.card.names.items())] if prompter.reads_names or self.model.reads_names else []
             # the list stays open: `what_is_asked` and `how_it_is_asked` write the rest of it
             self._begun[key] = hashlib.sha256(json.dumps(parts).removesuffix("]").encode()), shared
@@ -182,7 +184,8 @@ class SessionSpec:
     Where models divide images, its targets are together one annotation, on which its one session is scored.
 
     targets: none stands for the whole case. metrics: the ids of the metrics to measure. patient: that the case is of;
-    it changes no answer, so not the key. modality: that of the image, on which answers of some models depend.
+    it changes no answer, so not the key. modality: that of the image, on which answers of some models depend. plane: in
+    which the user reads it, which follows from the protocol and the image.
     """
 
     protocol: Protocol
@@ -197,6 +200,7 @@ class SessionSpec:
     metrics: tuple[str, ...] = ()
     patient: str = ""
     modality: str = ""
+    plane: Plane = "axial"
 
     @cached_property
     def key(self) -> str:
@@ -229,6 +233,7 @@ class SessionSpec:
         return {
             "contract": CONTRACT,
             "protocol": self.protocol.id,
+            "plane": self.plane if info else None,
             "stop": self.protocol.stop.spec,
             "effort": self.protocol.effort.id if self.protocol.effort else SECONDS,
             "joint": self.key if self.joint else None,

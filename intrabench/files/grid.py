@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Array, frozen
+from intrabench.mask import Array, Plane, frozen
 
 _CANONICAL = ("S", "A", "R")
 SAME = 0.1
@@ -153,6 +153,24 @@ class Grid:
         from nibabel.orientations import inv_ornt_aff
 
         return frozen(np.asarray(self.affine @ inv_ornt_aff(self._to_canonical, self.shape), dtype=np.float64))
+
+
+THICK = 1.5
+"""Slices are this many times as thick as the middle one of the three spacings, at least; else nobody can tell."""
+
+
+def acquisition_plane(shape: Sequence[int], spacing_mm: Sequence[float]) -> Plane:
+    """The plane in which a scan was acquired, from shape and spacing along canonical ``z, y, x`` alone.
+
+    It is across the axis of the largest spacing, and axial if that is below `THICK` times the middle one, as it is in
+    ties. A scan of one slice has the plane of that slice, whatever its thickness.
+    """
+    across: tuple[Plane, Plane, Plane] = ("axial", "coronal", "sagittal")
+    single = [axis for axis in range(3) if shape[axis] == 1]
+    if single:
+        return across[single[0]]
+    _, middle, largest = sorted(spacing_mm)
+    return "axial" if largest < THICK * middle else across[list(spacing_mm).index(largest)]
 
 
 @dataclass(frozen=True)

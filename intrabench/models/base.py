@@ -217,6 +217,14 @@ class Model(Component):
         return Abilities(*takes, self.strokes or Abilities.strokes, self.one_box)
 
     @property
+    def any_plane(self) -> bool:
+        """Whether it takes a scan as the user reads it, slices first (`Volume.turned`), because no axis means more.
+
+        Models of slices do. Others get canonical axes, as networks of volumes learnt them.
+        """
+        return self.abilities.dims == 2
+
+    @property
     def covers(self) -> str:
         """In words, where it can answer."""
         return "slices with a prompt" if self.dims == 2 else "the whole volume"

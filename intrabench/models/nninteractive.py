@@ -54,6 +54,7 @@ class NnInteractive(Model):
     threads = 4
     feeds_back = True
     takes_mask = True
+    any_plane = True
     version = "2"
 
     autozoom: bool = True

@@ -114,6 +114,12 @@ class NnInteractiveServer(Model):
             raise IntraBenchError(f"the server at {self.url} says that it takes no prompts; look at its log")
         return replace(super().abilities, accepts=frozenset(accepts), dims=2 if extension.get("dims") == 2 else 3)
 
+    @property
+    def any_plane(self) -> bool:
+        """As nnInteractive; behind `intrabench serve` there may be a model that needs canonical axes."""
+        extension = self.capabilities.get("intrabench")
+        return not extension or extension.get("dims") == 2
+
     @cached_property
     def capabilities(self) -> Mapping[str, Any]:
         """What the server says about itself.

@@ -51,6 +51,7 @@ class RandomWalker(VolumeModel):
     feeds_back = True
     takes_mask = True
     covers = "the neighbourhood of the prompts"
+    any_plane = True
 
     beta: NotNegative = 200.0
     reach_mm: Positive = 2.0

@@ -317,7 +317,7 @@ def _listed(folders: Sequence[Path]) -> str:
 
 
 CLICKS: dict[str, Any] = {
-    **{"session": pl.String, "stage": pl.String, "number": pl.Int64, "positive": pl.Boolean},
+    **{"session": pl.String, "plane": pl.String, "stage": pl.String, "number": pl.Int64, "positive": pl.Boolean},
     **{"depth": pl.Float64, "centre": pl.Float64, "wrong": pl.Float64},
     **{"y": pl.Int64, "x": pl.Int64, "height": pl.Int64, "width": pl.Int64},
 }
@@ -338,15 +338,16 @@ def clicks(sessions: Iterable[StoredSession]) -> pl.DataFrame:
 def distances(people: pl.DataFrame, robots: pl.DataFrame) -> pl.DataFrame:
     """How far the first clicks of people and of a robot are apart, for each target with clicks of two people or more.
 
-    Both have the columns of `CLICKS`, `model`, `robot` and those of `TARGET`. In the slice only: y and x. As many
-    clicks as those of people are drawn from those of the robot (its seeds), repeatedly. `measure` is one of `APART`.
+    Both have the columns of `CLICKS`, `model`, `robot` and those of `TARGET`. In the slice only: y and x; so both must
+    have read the scan in the same plane. As many clicks as those of people are drawn from those of the robot (its
+    seeds), repeatedly. `measure` is one of `APART`.
     """
     lines = []
     firsts = [frame.filter(pl.col("positive"), stage="first clicks").sort("number") for frame in (people, robots)]
     theirs, ours = (frame.unique("session", keep="first").sort("session") for frame in firsts)
-    pools = {key: _places(frame) for key, frame in theirs.group_by(*TARGET)}
-    for key, frame in ours.group_by("model", "robot", *TARGET, maintain_order=True):
-        persons = pools.get(key[2:])
+    pools = {key: _places(frame) for key, frame in theirs.group_by("plane", *TARGET)}
+    for (plane, *key), frame in ours.group_by("plane", "model", "robot", *TARGET, maintain_order=True):
+        persons = pools.get((plane, *key[2:]))
         if persons is None or len(persons) < 2:
             continue
         box = np.array(frame.select("height", "width").row(0), np.float64)
@@ -381,7 +382,8 @@ def _of_session(played: StoredSession) -> Iterator[dict[str, Any]]:
         for label in (1, 0):
             clicks = points[points[:, 3] == label][:, :3]
             for place, found in zip(clicks, _hits(target, errors, label, clicks), strict=True):
-                about = {"session": played.row["session"], "stage": "corrections" if round else "first clicks"}
+                about = {"session": played.row["session"], "plane": played.plane}
+                about |= {"stage": "corrections" if round else "first clicks"}
                 spot = {"y": place[1], "x": place[2], "height": y1 - y0, "width": x1 - x0}
                 yield {**about, "number": number, "positive": label == 1, **found, **spot}
                 number += 1

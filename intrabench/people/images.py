@@ -26,8 +26,8 @@ SAMPLE = 1_000_000
 class Slabs:
     """The slabs of a scan, and `about`, what a page must know of it.
 
-    That is `shape` and `spacing` ``(z, y, x)``, how numbers become values, ``slope * number + intercept``, and the
-    windows with which the page begins.
+    That is the `plane` in which it is read, `shape` and `spacing`, slices first, how numbers become values,
+    ``slope * number + intercept``, and the windows with which the page begins.
     """
 
     def __init__(self, volume: Volume, targets: Sequence[Mask], window: str = "") -> None:
@@ -44,6 +44,7 @@ class Slabs:
             "shape": list(volume.shape),
             "spacing": [round(float(mm), 4) for mm in volume.spacing_mm],
             "photo": volume.is_photo,
+            "plane": volume.plane,
             "channels": 3 if colour else 1,
             "dtype": self._stored.dtype.name,
             "slope": slope,

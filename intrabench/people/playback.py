@@ -12,10 +12,11 @@ import polars as pl
 
 from intrabench.datasets.cases.store import open_case
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import TURNED, Mask, Plane
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_turns
+from intrabench.results.schema import plane_of
 from intrabench.results.statuses import ANSWERED
 from intrabench.target import Target
 from intrabench.turns import Turn, turns_by_round
@@ -23,17 +24,25 @@ from intrabench.turns import Turn, turns_by_round
 
 @dataclass(frozen=True)
 class StoredSession:
-    """A session. row: its first row. rounds: its turns, by round. answers: after each round; none if not stored."""
+    """A session. row: its first row. rounds: its turns, by round. answers: after each round; none if not stored.
+
+    Turns, target and answers are in the plane in which the user read the scan.
+    """
 
     row: Mapping[str, Any]
     rounds: Mapping[int, list[Turn]]
     target: Target
     root: Path
 
+    @property
+    def plane(self) -> Plane:
+        """The plane in which the user read the scan."""
+        return plane_of(self.row)
+
     @cached_property
     def answers(self) -> list[Mask]:
         """Read when they are asked for."""
-        return read_masks(self.root, self.row["session"])
+        return [mask.reordered(TURNED[self.plane]) for mask in read_masks(self.root, self.row["session"])]
 
     @property
     def first(self) -> list[Turn]:
@@ -60,7 +69,8 @@ class Playback:
             for row in of_case.iter_rows(named=True):
                 target = targets.get(row["target"])
                 if target is not None and (row["session"],) in by_session:
-                    yield StoredSession(row, turns_by_round(by_session[row["session"],].to_dicts()), target, self.root)
+                    rounds = turns_by_round(by_session[row["session"],].to_dicts())
+                    yield StoredSession(row, rounds, target.turned(plane_of(row)), self.root)
 
     def _targets(self, rows: pl.DataFrame) -> dict[str, Target]:
         """The references of one case that are still those of the rows."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from intrabench.errors import NotApplicable
-from intrabench.mask import Box, Mask, intersection
+from intrabench.mask import TURNED, Box, Mask, Plane, intersection
 from intrabench.prompters.base import Prompter
 from intrabench.prompters.click_deepest import click
 from intrabench.prompters.errors import Errors
@@ -136,7 +136,7 @@ class Recorded(Prompter):
         """The turns to give again, and the answers to them."""
         where = user.dataset, user.target.case, user.target.id, user.target.mask.voxels
         found = [
-            _Found(one["rater"], one["model"], one["session"], partial(self._stored, one))
+            _Found(one["rater"], one["model"], one["session"], one["plane"], partial(self._stored, one))
             for one in self.sessions
             if (one["dataset"], one["case"], one["target"], one["target_voxels"]) == where
         ]
@@ -144,17 +144,24 @@ class Recorded(Prompter):
         found = [one for one in found if self.rater in ("", one.rater)]
         if not found:
             raise NotApplicable(f"there is no record of this target by {self.rater or 'anybody'} in {self.folder}")
+        read = [one for one in found if user.image is None or one.plane == user.image.plane]
+        if not read and user.image is not None:
+            raise NotApplicable(
+                f"the prompts in {self.folder} were given in {found[0].plane} slices, and this scan is read in "
+                f"{user.image.plane} ones; give a protocol in which it is read as then"
+            )
         draws = stream(user.seed, *where[:3], self.name)
-        raters = sorted({one.rater for one in found})
+        raters = sorted({one.rater for one in read})
         rater = raters[draws.integers(len(raters))]
-        records = sorted((one for one in found if one.rater == rater), key=lambda one: (one.model, one.session))
+        records = sorted((one for one in read if one.rater == rater), key=lambda one: (one.model, one.session))
         return records[draws.integers(len(records))].read()
 
     def _stored(self, session: Mapping[str, Any]) -> tuple[list[Turn], list[Mask]]:
         """What a session in the results has."""
         rounds = turns_by_round(session["turns"])
         turns = [turn for number in sorted(rounds) for turn in rounds[number]]
-        return turns, recorded_masks(self.folder, session["session"])
+        axes = TURNED[session["plane"]]
+        return turns, [mask.reordered(axes) for mask in recorded_masks(self.folder, session["session"])]
 
     def _aimed(self, user: User) -> Iterator[_Found]:
         """The recordings on this scan that were meant for this target."""
@@ -163,16 +170,17 @@ class Recorded(Prompter):
         for one in self.recordings:
             placing = placing_in(one, user.image)
             if placing is not None and aims(one.placed(placing)[0][0].prompts, user.target):
-                yield _Found(one.rater, one.upstream, one.session, partial(one.placed, placing))
+                yield _Found(one.rater, one.upstream, one.session, user.image.plane, partial(one.placed, placing))
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A record of a target. model: that answered."""
+    """A record of a target. model: that answered. plane: in which the scan was read."""
 
     rater: str
     model: str
     session: str
+    plane: Plane
     read: Callable[[], tuple[list[Turn], list[Mask]]]
 
 

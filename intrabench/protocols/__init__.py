@@ -27,6 +27,7 @@ from intrabench.specs.values import INFINITE
 
 if TYPE_CHECKING:
     from intrabench.effort import Calibration, Effort
+    from intrabench.mask import Plane
     from intrabench.turns import Action
 
 
@@ -75,7 +76,8 @@ class Protocol:
     summary or a metric of the last round, and the first of them leads. averages: how all numbers are averaged, by the
     name that ``--aggregation`` has for it. annotations: of several people's annotations of an image,
     each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer rounds mean
-    nothing. effort: tables of costs of the user, None for those that ship.
+    nothing. effort: tables of costs of the user, None for those that ship. plane: the plane in which users read all
+    scans; acquisition: that in which each was acquired.
     """
 
     id: str
@@ -95,6 +97,13 @@ class Protocol:
     annotations: Literal["each", "worst"] = "each"
     fixed_rounds: bool = False
     effort: Calibration | None = None
+    plane: Plane | Literal["acquisition"] = "axial"
+
+    def plane_of(self, shape: Sequence[int], spacing_mm: Sequence[float]) -> Plane:
+        """The plane in which users read a scan of this shape and spacing along canonical ``z, y, x``."""
+        from intrabench.files.grid import acquisition_plane
+
+        return acquisition_plane(shape, spacing_mm) if self.plane == "acquisition" else self.plane
 
     def cost(self, actions: Iterable[Action]) -> Effort:
         """The effort of the actions of one round."""
@@ -115,7 +124,19 @@ PROTOCOLS: dict[str, Protocol] = {
     protocol.id: protocol
     for protocol in (
         Protocol("basic@1", "Dice, IoU, NSD at 2 mm and HD95 per round.", (*_OVERLAP, "nsd_2mm@1", "hd95_mm@1")),
+        Protocol(
+            "basic@2",
+            "As basic@1, but users read each scan in the plane in which it was acquired.",
+            (*_OVERLAP, "nsd_2mm@1", "hd95_mm@1"),
+            plane="acquisition",
+        ),
         Protocol("overlap@1", "Dice and IoU only; faster than basic@1, which also measures surfaces.", _OVERLAP),
+        Protocol(
+            "overlap@2",
+            "As overlap@1, but users read each scan in the plane in which it was acquired.",
+            _OVERLAP,
+            plane="acquisition",
+        ),
         Protocol(
             "intrabench@1",
             "The rows of Tables 2 to 6 of the IntRaBench paper, each with the models that can run it.",

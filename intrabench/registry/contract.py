@@ -248,6 +248,7 @@ def _rules() -> dict[str, _Rule]:
         "feeds_back": "it takes its own last answer",
         "unprompted": "it needs no prompts",
         "one_box": "a slice can have one 2D box only",
+        "any_plane": "its axes may have any order",
         "encodes": "opening an image costs much",
     }
     return {

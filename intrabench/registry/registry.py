@@ -199,12 +199,17 @@ def recorded_sessions(folder: str) -> list[dict[str, Any]]:
     import polars as pl
 
     results = _results("parts")
-    columns = ("session", "prompter", "dataset", "case", "target", "target_voxels", "model", "status")
+    columns = ("session", "prompter", "dataset", "case", "target", "target_voxels", "model", "plane", "status")
     rows = results.read_rows(Path(folder), columns, metrics=False).filter(_results("labels").BY_PEOPLE)
     answered = rows.filter(pl.col("status").is_in(_results("statuses").ANSWERED)).unique("session").sort("session")
     turns = results.read_turns(Path(folder), answered["session"].to_list()).sort("session", "turn")
     return [
-        {**row, "rater": specs.parse(row["prompter"])[1].get("rater", ""), "turns": stored}
+        {
+            **row,
+            "rater": specs.parse(row["prompter"])[1].get("rater", ""),
+            "plane": _results("schema").plane_of(row),
+            "turns": stored,
+        }
         for row in answered.iter_rows(named=True)
         if (stored := turns.filter(session=row["session"]).to_dicts())
     ]

@@ -14,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
-from intrabench.mask import Box, Mask, box_slices, grow, intersection
+from intrabench.mask import TURNED, Box, Mask, box_slices, grow, intersection
 from intrabench.prompts import Prompts
 from intrabench.reporting.windows import CT_WINDOWS, ct_window
 from intrabench.target import Target
@@ -28,6 +28,7 @@ _TILE, _LINE, _DOT = 260, 14, 4  # pixels: the longer side of a tile, a line of 
 _LETTERS = ImageFont.load_default(16)
 _MARGIN_MM, _REACH_MM = 15.0, 30.0  # margin around everything shown; the answer is shown up to this far from the target
 _PLANES = ("z", "coronal, y", "sagittal, x")
+"""The planes across the canonical axes."""
 _ENDS = (("S", "I"), ("A", "P"), ("R", "L"))  # of an axis: at the top or left, and opposite
 
 
@@ -60,7 +61,7 @@ class Picture:
             drawn.save(part, kind)
 
     def image(self, tiles: int = 12) -> Image.Image:
-        """An RGB image of at most `tiles` axial slices, and of the coronal or sagittal planes in which strokes lie.
+        """An RGB image of at most `tiles` slices of the volume, and of the planes across them in which strokes lie.
 
         Green: outline of the target. Magenta: outline of the answer, visible on both sides of the green where they
         agree. Yellow: prompts made by the hand. Blue: prompts derived from those. Red: background prompts. Anterior is
@@ -127,7 +128,7 @@ class Picture:
         view.ends(pen)
         pen.text(
             (4, view.size[1] - _LINE),
-            f"{_PLANES[view.axis]} = {view.index}",
+            f"{_PLANES[TURNED[self.volume.plane][view.axis]]} = {view.index}",
             fill=_TEXT,
             stroke_width=1,
             stroke_fill=_GROUND,
@@ -201,6 +202,7 @@ class _View:
     def __init__(self, box: Box, volume: Volume, axis: int, index: int) -> None:
         spacing_mm = volume.spacing_mm
         self.box, self.axis, self.index = box, axis, index
+        self.canonical = TURNED[volume.plane]
         self.forwards = volume.is_photo
         self.order = slice(None, None, 1 if self.forwards else -1)
         self.row, self.column = (other for other in range(3) if other != axis)
@@ -225,7 +227,7 @@ class _View:
         """Write at the borders to which sides of the patient they are; a photograph has none."""
         if self.forwards:
             return
-        (top, bottom), (left, right) = _ENDS[self.row], _ENDS[self.column]
+        (top, bottom), (left, right) = (_ENDS[self.canonical[axis]] for axis in (self.row, self.column))
         width, height = self.size
         for letter, place, anchor in (
             (top, (width / 2, 2), "ma"),

@@ -8,12 +8,14 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.mask import TURNED, Plane
 
 SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
     "session": pl.String,
     "contract": pl.Int64,
     "protocol": pl.String,
+    "plane": pl.String,
     "stop": pl.String,
     "effort": pl.String,
     "joint": pl.String,
@@ -69,8 +71,10 @@ SCHEMA: dict[str, Any] = {
 file of the user's; empty without any, and for a file that a parameter names, see `intrabench.results.weights`);
 `written_at` (nanoseconds, `Store.stamp`) decides which of two rows of a session is newer. `effort` names the table of
 `seconds_human`, and if it does not ship those of all costs. `joint` is what the targets of a joint session have in
-common, under `joint_rules`; null for targets on their own. `patient` changes no answer, so it may be corrected later:
-the newest row of a case decides for all its rows, also for those without one. `fits_better`: as of `OtherTargets`.
+common, under `joint_rules`; null for targets on their own. `plane` is that in which the user read the scan, null in
+rows of older versions, which knew only axial ones; turns are in it, masks are canonical. `patient` changes no answer,
+so it may be corrected later: the newest row of a case decides for all its rows, also for those without one.
+`fits_better`: as of `OtherTargets`.
 """
 
 TURNS: dict[str, Any] = {
@@ -80,6 +84,21 @@ TURNS: dict[str, Any] = {
     "given": pl.String,
     "written_at": pl.Int64,
 }
+
+
+def plane_of(row: Mapping[str, Any]) -> Plane:
+    """The plane of a row's turns; anybody may have written it.
+
+    Raises:
+        IntraBenchError: there is no such plane.
+    """
+    name: Any = row.get("plane") or "axial"
+    if name not in TURNED:
+        raise IntraBenchError(
+            f"session {row['session']} has the plane {name[:40]!a}, which is none of {', '.join(TURNED)}"
+        )
+    found: Plane = name
+    return found
 
 
 def metric_columns(rows: pl.DataFrame) -> list[str]:

@@ -77,7 +77,7 @@ def check_mixable(rows: pl.DataFrame, name: str = "dice", how: Aggregation | Non
     """Refuse rows whose protocols define the metric called `name` differently.
 
     This is for averages and pairs of rows across protocols; a line of a table has only one protocol. Protocols may be
-    mixed if they have the same version of the metric, the same averages and the same stop rule.
+    mixed if they have the same version of the metric, the same averages, the same stop rule and the same plane.
     Effort tables do not matter, unless the rule counts seconds. how: of the averages, if it can be chosen; one that was
     counts for all rows, whatever their protocols do.
 
@@ -115,5 +115,6 @@ def _meaning(rows: pl.DataFrame, column: str, by_protocol: bool) -> str:
             *([averages([id]).description] if by_protocol else []),
             f"stop {stop}{by}" if stop else "no early stop",
             *([f"joint {joint}"] if joint else []),
+            *(["slices in the plane of acquisition"] if preset.plane == "acquisition" else []),
         )
     )

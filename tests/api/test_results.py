@@ -54,8 +54,8 @@ def _results(played: Path, data: Path) -> None:
             ["--by", "model", "--aggregation", "pooled", "--failed", "drop"],
         ),
         (
-            {"interval": True, "counts": True, "protocol": "basic@1"},
-            ["--interval", "--counts", "--protocol", "basic@1"],
+            {"interval": True, "counts": True, "protocol": "basic@2"},
+            ["--interval", "--counts", "--protocol", "basic@2"],
         ),
         ({"aggregation": "matched", "empty": "drop"}, ["--aggregation", "matched", "--empty", "drop"]),
     ],
@@ -147,7 +147,7 @@ def test_options_of_a_table_that_do_not_go_together_are_refused(wording: Snapsho
 def test_a_comparison_says_by_how_much_and_whether_it_is_worse(say: Callable[..., Said]) -> None:
     found = intrabench.compare("box_fill", "random_walker")
     assert len(found) == 2
-    rows = intrabench.table(by=["model", "prompter"], protocol="basic@1")
+    rows = intrabench.table(by=["model", "prompter"], protocol="basic@2")
     for head, comparison in found.items():
         mean = {
             row["model"]: row["average"] for row in rows.iter_rows(named=True) if row["prompter"] == head.split(", ")[0]

@@ -246,7 +246,7 @@ class Holding(Shrunk):
         ),
         ({"model": int}, "model=<class 'int'> does not fit; model takes a spec, or an object or a class of Model"),
         ({"model": []}, "model=[] is empty; give at least one, or omit model"),
-        ({"model": None}, "protocol basic@1 has no models of its own; give --model, such as --model random_walker, or"),
+        ({"model": None}, "protocol basic@2 has no models of its own; give --model, such as --model random_walker, or"),
         ({"prompter": []}, "prompter=[] is empty; give at least one, or omit prompter"),
         (
             {"prompter": Cube()},

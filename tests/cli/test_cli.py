@@ -91,12 +91,12 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said], wording: 
     )
     rows = intrabench.run("box_fill", "box_slice", PHANTOM)
     assert (
-        f'basic@1,"",,seconds@1,box_slice,box_fill,"","",float32,false,2,0,0,"","",{rows["interactions"].mean()}'
+        f'basic@2,"",,seconds@1,box_slice,box_fill,"","",float32,false,2,0,0,"","",{rows["interactions"].mean()}'
         in lines[1]
     )
     assert str(rows["dice"].mean())[:12] in lines[1]
     refused = '"an initial point has no counterpart for a model that takes only boxes, in all sessions"'
-    assert f'basic@1,"",,seconds@1,point_interp:n=3,box_fill,"","",float32,false,2,0,2,"",{refused},,,,,' in lines[2]
+    assert f'basic@2,"",,seconds@1,point_interp:n=3,box_fill,"","",float32,false,2,0,2,"",{refused},,,,,' in lines[2]
     assert say("export", "masks", "nii").out == wording  # of those that apply
     written = nib.load(next(Path("nii").rglob("blob.1__box_fill__box_slice*.nii.gz")))
     scene = store.open_case(intrabench.dataset(PHANTOM), rows["case"][0])

@@ -20,7 +20,7 @@ INFO = TargetInfo('lésion "x"', 2, (0, 0, 0, 1, 1, 1), 1, 1, "0123abcd")
 
 
 def made(**options: object) -> Job:
-    return make_run(chosen({"dataset": "phantom:scans=2", "seed": [0, 7], **options}))
+    return make_run(chosen({"dataset": "phantom:scans=2", "seed": [0, 7], "protocol": "basic@1", **options}))
 
 
 def specs(job: Job, info: TargetInfo | None = INFO) -> list[SessionSpec]:

@@ -91,7 +91,7 @@ def test_one_row_per_target_and_round_with_who_it_is() -> None:
     rows = run(prompter=["box_slice", "box_interp:n=2"], seed=[0, 1])
     assert len(rows) == 2 * 3 * 2 * 2
     first = rows.filter(pl.col("target") == "blob.1", pl.col("prompter") == "box_interp:n=2").row(0, named=True)
-    assert first["protocol"] == "basic@1"
+    assert (first["protocol"], first["plane"]) == ("basic@2", "axial")
     assert first["model"] == "box_fill"
     assert first["dataset"] == "phantom:shape=16x32x32,scans=2"  # parameters at their defaults are left out
     assert first["interactions"] == 4
@@ -302,7 +302,7 @@ def test_wrong_words_are_told_before_anything_is_computed() -> None:
         "prompter": ("box_interp:m=3", "no parameter 'm'"),
         "dataset": ("phantoms", "did you mean 'phantom'"),
         "datasets": ("./scans", "scans does not exist"),
-        "protocol": ("basic@2", "did you mean 'basic@1'"),
+        "protocol": ("basic@9", "did you mean 'basic@"),
         "cases": (["x*"], "no case that matches 'x\\*'"),
         "targets": (["blob.1", "liver*"], "'liver\\*' matches no target"),
         "rounds": (-1, "not a number of corrections"),

@@ -295,6 +295,7 @@ def test_versions_of_a_metric_are_not_mixed(wording: SnapshotAssertion) -> None:
         ("intrabench@1", "hd95_mm"),
         ("basic@1, stop dice=0.9", "dice"),
         ("future@3", "dice"),
+        ("overlap@2", "dice"),
     ],
 )
 def test_protocols_that_mean_different_things_are_not_mixed(

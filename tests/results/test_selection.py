@@ -92,7 +92,7 @@ def test_cases_of_a_file(tmp_path: Path) -> None:
         {"model": "san"},
         {"prompter": "box_interp"},
         {"dataset": "f"},
-        {"protocol": "basic@2"},
+        {"protocol": "basic@9"},
         {"cases": "case-2"},
         {"cases": "first:0", "dataset": PHANTOM},
         {"cases": "first:2"},

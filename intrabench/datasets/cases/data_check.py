@@ -18,15 +18,18 @@ from intrabench.datasets.cases.timepoints import follow_ups, time_check
 from intrabench.datasets.folder.folder import Folder
 from intrabench.datasets.folder.rules import FILE
 from intrabench.errors import IntraBenchError, foreign, in_words, several
+from intrabench.files.grid import acquisition_plane
 from intrabench.files.temporary import temporary_folder
-from intrabench.mask import Array, box_slices
+from intrabench.mask import Array, Plane, box_slices
 from intrabench.target import Target
-from intrabench.volume import in_hounsfield, states_ct
+from intrabench.volume import Volume, in_hounsfield, states_ct
 
 TINY = 5
 """A component with fewer voxels is probably a drawing error, not anatomy."""
 _DARK = 0.1
 """A target with a larger share of its voxels at the image's lowest value probably extends beyond the field of view."""
+COARSE = 2.5
+"""Pixels of axial slices are at least so many times as long as wide, if a warning says it."""
 _ROOM, _LABELS = 16, 12
 """Lines of cases with their targets, and of labels, that leave room on a screen for what is wrong."""
 _USUAL_MM = (0.01, 20.0)
@@ -50,6 +53,7 @@ class TargetFound:
 class CaseFound:
     """A case: `shape` and `spacing_mm` along ``(z, y, x)``, and the `orientation` of the file's axes, such as LPS.
 
+    plane: in which it was acquired; the slices of its targets are counted there.
     warnings: sentences about what looks wrong. problem: why the case cannot be used; what its files hold is then empty.
     patient: whose it is; empty: unknown. time, prior: when its scan was made, and the case that it is a follow-up of;
     empty: unknown, none.
@@ -59,6 +63,7 @@ class CaseFound:
     shape: tuple[int, ...] = ()
     spacing_mm: tuple[float, ...] = ()
     orientation: str = ""
+    plane: Plane = "axial"
     image_hash: str = ""
     targets: tuple[TargetFound, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -153,7 +158,8 @@ def listing(found: Iterable[CaseFound], every: bool = False) -> Iterator[str]:
 def lines_of(one: CaseFound) -> list[str]:
     """A case that can be used as lines of text: a line about the case, then one line per target."""
     picture = one.shape[0] == 1 and set(one.spacing_mm) == {1.0}  # has neither mm nor sides of a patient
-    size = f"{_text(one.shape)} voxels of {_text(one.spacing_mm)} mm (z, y, x), file in {one.orientation}"
+    acquired = "" if one.plane == "axial" else f", acquired in {one.plane} slices"
+    size = f"{_text(one.shape)} voxels of {_text(one.spacing_mm)} mm (z, y, x){acquired}, file in {one.orientation}"
     lines = [f"{one.case}: {f'{_text(one.shape[1:])} pixels (y, x)' if picture else size}"]
     width = max((len(target.id) for target in one.targets), default=0)
     for target in one.targets:
@@ -195,11 +201,10 @@ def _found(dataset: Dataset, case: str) -> CaseFound:
 
     with temporary_folder() as folder:
         volume, targets = load_case(dataset, case, Files(store.downloads_of(), folder / "unpacked"))
-    counted = tuple(_counted(target) for target in targets)
+    plane = acquisition_plane(volume.shape, volume.spacing_mm)
+    counted = tuple(_counted(target, plane) for target in targets)
     place = FILE if isinstance(dataset, Folder) else "its card"
-    warnings = [*volume.notes]
-    if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
-        warnings.append(f"a spacing of {_text(volume.spacing_mm)} mm is unusual; is it in millimetres?")
+    warnings = [*volume.notes, *_about_image(volume, plane)]
     warnings += _about_modality(volume.array, dataset.card.modality or volume.modality, place)
     warnings += [] if targets else ["the case has no target, so nothing can be segmented"]
     lowest = volume.array.min()
@@ -210,22 +215,36 @@ def _found(dataset: Dataset, case: str) -> CaseFound:
         volume.shape,
         volume.spacing_mm,
         "".join(aff2axcodes(volume.grid.affine)),
+        plane,
         image_hash(volume),
         counted,
         tuple(warnings),
     )
 
 
-def _counted(target: Target) -> TargetFound:
+def _counted(target: Target, plane: Plane) -> TargetFound:
     from scipy import ndimage
 
     numbered, components = ndimage.label(target.mask.array, np.ones((3, 3, 3)))
     sizes = np.bincount(numbered.ravel())[1:]
-    slices = len(target.mask.occupied_slices)
+    slices = len(target.turned(plane).mask.occupied_slices)
     tiny = int(np.count_nonzero(sizes < TINY))
     return TargetFound(
         target.id, target.label, target.mask.voxels, round(target.volume_ml, 3), slices, components, tiny
     )
+
+
+def _about_image(volume: Volume, plane: Plane) -> list[str]:
+    warnings = []
+    if not all(_USUAL_MM[0] <= length <= _USUAL_MM[1] for length in volume.spacing_mm):
+        warnings.append(f"a spacing of {_text(volume.spacing_mm)} mm is unusual; is it in millimetres?")
+    _, middle, largest = sorted(volume.spacing_mm)
+    if plane != "axial" and largest >= COARSE * middle:
+        warnings.append(
+            f"it was acquired in {plane} slices, so the pixels of axial ones are {largest / middle:.1f} times as long "
+            "as wide; protocols that read axial slices, such as basic@1, show users what nobody reads"
+        )
+    return warnings
 
 
 def _about_modality(array: Array, modality: str, place: str) -> list[str]:

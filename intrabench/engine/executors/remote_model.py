@@ -61,10 +61,11 @@ class RemoteModel:
     @contextmanager
     def open(self, volume: Volume) -> Iterator[Predictor]:
         """Open one image in the other process; its voxels are shared, not sent."""
+        plane, volume = volume.plane, volume.upright
         array = volume.array
         with _shared(array) as voxels:
             said = {"grid": volume.grid, "modality": volume.modality, "notes": volume.notes}
-            said |= {"case": volume.case, "original": volume.original}
+            said |= {"case": volume.case, "original": volume.original, "plane": plane}
             image = RemotePredictor(self, voxels, {"dtype": array.dtype.str, "shape": array.shape, **said})
             image.open()
             yield image

@@ -20,7 +20,9 @@ from intrabench import progress
 from intrabench.engine.environment import memory_mb
 from intrabench.engine.executors.ipc import array_in, connect, receive_file
 from intrabench.errors import IntraBenchError, foreign, in_words
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of, open_image
+from intrabench.mask import Plane
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, failure_of
+from intrabench.models.parts.upright import open_in_plane
 from intrabench.play.lockstep import ask
 from intrabench.volume import Volume
 
@@ -54,8 +56,11 @@ class RemoteWorker:
         self.model.load()
         return identity(self.model)
 
-    def open(self, file: int | str, dtype: str, shape: tuple[int, ...], **said: Any) -> None:
-        """Open an image whose voxels are in a file, and of which so much is said; the previous image is closed."""
+    def open(self, file: int | str, dtype: str, shape: tuple[int, ...], plane: Plane, **said: Any) -> None:
+        """Open an image whose voxels are in a file, and of which so much is said; the previous image is closed.
+
+        plane: that in which it is read.
+        """
         try:
             with foreign():
                 self._opened.close()
@@ -63,7 +68,8 @@ class RemoteWorker:
             traceback.print_exc()
         self.memories.clear()
         self._opened = ExitStack()
-        self.image = self._opened.enter_context(open_image(self.model, Volume(array_in(file, dtype, shape), **said)))
+        volume = Volume(array_in(file, dtype, shape), **said).turned(plane)
+        self.image = self._opened.enter_context(open_in_plane(self.model, volume))
 
     def segment(self, requests: list[Request], forgotten: list[int]) -> list[Answer | Failure]:
         """Answer requests whose memories are numbers; an unknown number means no memory, so the turns are replayed."""

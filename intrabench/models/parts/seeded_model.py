@@ -30,6 +30,7 @@ class SeededModel(VolumeModel):
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     covers = "the neighbourhood of the prompts"
+    any_plane = True
 
     margin_mm: Millimetres = 10.0
     radius_mm: Millimetres = 30.0

@@ -10,7 +10,8 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import version_of
-from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime, open_image
+from intrabench.models.base import Answer, Failure, Model, Predictor, Request, Runtime
+from intrabench.models.parts.upright import open_in_plane
 from intrabench.prompts import Abilities, Prompts
 from intrabench.turns import Turn
 from intrabench.volume import Volume
@@ -60,6 +61,11 @@ class TwoStageModel(Model):
         return replace(self.second.abilities, unprompted=self.first.unprompted)
 
     @property
+    def any_plane(self) -> bool:
+        """As the second; the first is opened in its own way."""
+        return self.second.any_plane
+
+    @property
     def covers(self) -> str:
         """In words."""
         return f"{self.first.covers}; corrections: {self.second.covers}"
@@ -99,8 +105,8 @@ class TwoStageModel(Model):
     def open(self, volume: Volume) -> Iterator[Predictor]:
         """Open the image with the first, and with the second once there are corrections."""
         with ExitStack() as stack:
-            first = stack.enter_context(open_image(self.first, volume))
-            yield _Shared(first, lambda: stack.enter_context(open_image(self.second, volume)))
+            first = stack.enter_context(open_in_plane(self.first, volume))
+            yield _Shared(first, lambda: stack.enter_context(open_in_plane(self.second, volume)))
 
 
 class _Shared(Predictor):

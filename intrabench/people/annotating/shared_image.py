@@ -58,8 +58,9 @@ class SharedImage:
     def _open(self, image_task: ImageTask) -> None:
         with foreign():
             self._stored = cases.open_case(image_task.dataset, image_task.case)
-            self.volume, job = self._stored.volume, image_task.job
-            self._others = OtherTargets(self._stored.targets)
+            stored, plane, job = self._stored, image_task.plane, image_task.job
+            self.volume = stored.volume.turned(plane)
+            self._others = OtherTargets(lambda ids: [one.turned(plane) for one in stored.targets(ids)])
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
@@ -80,9 +81,9 @@ class SharedImage:
         return self.sessions[spec.key]
 
     def target(self, id: str) -> Target:
-        """A target of the case."""
+        """A target of the case, in the plane in which people read it."""
         if id not in self._targets:
-            (self._targets[id],) = self._stored.targets([id])
+            self._targets[id] = self._stored.targets([id])[0].turned(self.volume.plane)
         return self._targets[id]
 
     def part(self, spec: SessionSpec) -> ResultBatch:

@@ -15,12 +15,21 @@ class Pane extends Plane {
   show({ info }) {
     this.view = { ...info, origin: [0, 0, 0], factor: [1, 1, 1] }; // as Plane knows it
     this.forwards = info.photo;
+    this.call(["Axial", "Coronal", "Sagittal"][AXES[info.plane][this.axis]]);
     this.figure.hidden = this.axis > 0 && (info.photo || info.shape[0] === 1);
     this.slider.max = info.shape[this.axis] - 1;
     this.slider.disabled = info.shape[this.axis] === 1;
     this.small = new OffscreenCanvas(info.shape[this.column], info.shape[this.row]);
     this.picture = new ImageData(info.shape[this.column], info.shape[this.row]);
     this.drawn = null;
+  }
+
+  // The plane's name, which depends on the plane in which the scan is read: its slices come first.
+  call(name) {
+    this.figure.querySelector("figcaption").firstChild.data = `${name} `;
+    this.canvas.dataset.name = `${name} plane`;
+    this.canvas.setAttribute("aria-label", `${name} plane`);
+    this.slider.setAttribute("aria-label", `${name} slice`);
   }
 
   resize() {
@@ -143,7 +152,7 @@ class Pane extends Plane {
   }
 
   ends() {
-    const [top, left] = ENDS[this.axis], { wide, high } = this;
+    const [top, left] = this.borders(), { wide, high } = this;
     for (const [letter, x, y] of [[top, wide / 2, 11], [OPPOSITE[top], wide / 2, high - 11], [left, 11, high / 2], [OPPOSITE[left], wide - 11, high / 2]]) this.text(letter, x, y);
   }
 

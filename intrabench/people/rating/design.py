@@ -15,7 +15,7 @@ import numpy as np
 from intrabench.datasets.cases import store as cases
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.documents import json_number
-from intrabench.mask import Mask
+from intrabench.mask import TURNED, Mask, reordered
 from intrabench.people.images import Slabs, packed
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, about, damaged
@@ -29,6 +29,7 @@ from intrabench.reporting.windows import check_window
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_turns
+from intrabench.results.schema import plane_of
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.target import Target
 from intrabench.turns import turns_by_round
@@ -221,15 +222,16 @@ def _marks(results: Path, one: Input, volume: Volume) -> dict[str, Any]:
     """The prompts up to the state that is rated. Corrections depend on the model, so they are shown of round 0 only."""
     session = one.first["session"]
     turns = turns_by_round(read_turns(results, [session]).sort("session", "turn").iter_rows(named=True)).get(0, [])
+    plane = plane_of(one.first)
     found: dict[str, Any] = {"points": [], "boxes": [], "strokes": []}
     for turn in turns:
         try:
-            check_prompts(turn.prompts, volume.shape)
+            check_prompts(turn.prompts, reordered(volume.shape, TURNED[plane]))
         except Refused as error:
             raise IntraBenchError(
                 f"the turns of session {session} do not fit its scan ({error}); run it again"
             ) from error
-        for name, drawn in marks(turn.prompts).items():
+        for name, drawn in marks(turn.prompts, plane).items():
             found[name] += drawn
     return found
 

@@ -25,10 +25,12 @@ def prompting(of: Provenance, cites: Bibliography) -> str:
     protocols = of.rows["protocol"].unique().sort().to_list()
     joint = of.rows["joint_rules"].drop_nulls().unique().sort().to_list()
     together = f" All targets of a case were played together ({listed([name(one) for one in joint])})." if joint else ""
+    planes = of.rows["plane"].drop_nulls().unique().sort().to_list()
+    slices = f" Scans were read in {listed(planes)} slices." if set(planes) - {"axial"} else ""
     return (
         f"{who or 'Simulated users'} prompted the models in IntraBench{cites.cite([software])}, under the "
         f"protocol{'s' * (len(protocols) > 1)} {listed([name(one) for one in protocols])}. In a session, one user "
-        f"prompts one model for one target, with one random seed.{together}"
+        f"prompts one model for one target, with one random seed.{together}{slices}"
     )
 
 

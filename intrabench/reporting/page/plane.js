@@ -3,8 +3,9 @@
 
 const TARGET = "#56b4e9", ANSWER = "#f0a800", OTHERS = "#cc79a7", BACKGROUND_CLICK = "#ff7043", HAND = "#ffffff", DERIVED = "#b8bec5";
 const TOO_MUCH = "#e69f00bf", MISSED = ["#0072b2b3", "#cfe8ff"]; // orange, and blue with stripes: told apart without colours, too
-const ENDS = [["A", "R"], ["S", "R"], ["S", "A"]]; // what lies at the top and on the left: all axes run backwards on a screen
+const ENDS = ["S", "A", "R"]; // what lies at the top and on the left: all axes run backwards on a screen
 const OPPOSITE = { A: "P", R: "L", S: "I" };
+const AXES = { axial: [0, 1, 2], coronal: [1, 0, 2], sagittal: [2, 0, 1] }; // which of them are slices, rows and columns of a scan that is read in a plane
 
 class Plane {
   constructor(figure, axis) {
@@ -190,8 +191,9 @@ class Plane {
       if (this.index + 1 <= low[this.axis] || this.index >= high[this.axis]) continue;
       const [left, right, top, bottom] = [this.x(low[this.column]), this.x(high[this.column]), this.y(low[this.row]), this.y(high[this.row])];
       const path = new Path2D();
-      if (this.axis && box[3] - box[0] === 1) // drawn in one axial slice: of its side only the ends, which hide nothing
-        for (const x of [left, right]) path.moveTo(x, top), path.lineTo(x, bottom);
+      const flat = [0, 1, 2].find((axis) => box[axis + 3] - box[axis] === 1); // drawn in one slice across this axis:
+      if (flat === this.row) for (const x of [left, right]) path.moveTo(x, top), path.lineTo(x, bottom); // of its side
+      else if (flat === this.column) for (const y of [top, bottom]) path.moveTo(left, y), path.lineTo(right, y); // only the ends, which hide nothing
       else path.rect(left, top, right - left, bottom - top);
       this.stroke(path, box[6] ? HAND : DERIVED, 2, box[6] ? [] : [3, 4]);
     }
@@ -231,6 +233,8 @@ class Plane {
     this.pen.fillRect(0, this.y(at[this.row] + 0.5), this.canvas.width, 1);
   }
 
+  borders() { return [this.row, this.column].map((axis) => ENDS[AXES[this.view.plane ?? "axial"][axis]]); }
+
   ends() {
     this.pen.font = "bold 20px system-ui, sans-serif";
     this.pen.fillStyle = "#fff";
@@ -238,7 +242,7 @@ class Plane {
     this.pen.lineWidth = 3;
     this.pen.textAlign = "center";
     this.pen.textBaseline = "middle";
-    const [top, left] = ENDS[this.axis], { width, height } = this.canvas;
+    const [top, left] = this.borders(), { width, height } = this.canvas;
     for (const [text, x, y] of [[top, width / 2, 14], [OPPOSITE[top], width / 2, height - 14], [left, 14, height / 2], [OPPOSITE[left], width - 14, height / 2]]) {
       this.pen.strokeText(text, x, y);
       this.pen.fillText(text, x, y);

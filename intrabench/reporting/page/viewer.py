@@ -15,11 +15,12 @@ from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.identity.versions import version_of
-from intrabench.mask import Mask
+from intrabench.mask import TURNED, Index, Mask, Plane, reordered
 from intrabench.play.validate import Refused, check_prompts
 from intrabench.reporting.page.views import BUDGET, TOTAL, Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_turns
+from intrabench.results.schema import plane_of
 from intrabench.target import WHOLE_CASE, Target
 from intrabench.turns import Turn, turns_by_round
 from intrabench.volume import Volume
@@ -138,7 +139,8 @@ def _target_view(
     budget: int,
 ) -> dict[str, Any]:
     """A target in the smallest window that contains it and all its sessions. joint: the members of joint sessions."""
-    masks, by_session, unread = dict[str, list[Mask]](), dict[str, dict[int, list[Turn]]](), list[str]()
+    masks, by_session, unread = dict[str, list[Mask]](), dict[str, dict[int, list[_Given]]](), list[str]()
+    planes = {row["session"]: row for row in rows.select("session", "plane").unique().iter_rows(named=True)}
     for session in [session["session"] for session in one.sessions]:
         try:
             masks[session] = read_masks(results, session)
@@ -146,14 +148,15 @@ def _target_view(
             masks[session] = []
             unread.append(str(error))
         try:
-            by_session[session] = _turns(turns.filter(pl.col("session") == session), session, volume)
+            stored = turns.filter(pl.col("session") == session)
+            by_session[session] = _given(stored, session, volume.shape, plane_of(planes[session]))
         except IntraBenchError as error:  # shown without the prompts
             by_session[session] = {}
             unread.append(str(error))
     window = Window.around(
         target,
         [mask for listed in masks.values() for mask in listed],
-        [turn.prompts for rounds in by_session.values() for listed in rounds.values() for turn in listed],
+        [given.drawn for rounds in by_session.values() for listed in rounds.values() for given in listed],
         volume,
         budget,
     )
@@ -169,18 +172,34 @@ def _target_view(
     return view(volume, target, window) | {"sessions": sessions, "unread": unread}
 
 
-def _turns(stored: pl.DataFrame, session: str, volume: Volume) -> dict[int, list[Turn]]:
-    """The turns of a session by round; anybody may have written them, so they are checked as in play."""
+@dataclass(frozen=True)
+class _Given:
+    """What a turn gives, as the page shows it: `marks` on the scan, what was typed, whether it takes something back."""
+
+    drawn: dict[str, Any]
+    typed: str | None
+    undoes: bool
+
+    @classmethod
+    def of(cls, turn: Turn, plane: Plane = "axial") -> _Given:
+        return cls(marks(turn.prompts, plane), turn.prompts.text, turn.undoes)
+
+
+def _given(stored: pl.DataFrame, session: str, shape: Index, plane: Plane) -> dict[int, list[_Given]]:
+    """What a session's turns gave, by round; anybody may have written them, so they are checked as in play.
+
+    shape: of the canonical scan, which was read in `plane`.
+    """
     found = turns_by_round(stored.iter_rows(named=True))
     try:
         for turn in chain.from_iterable(found.values()):
-            check_prompts(turn.prompts, volume.shape)
+            check_prompts(turn.prompts, reordered(shape, TURNED[plane]))
     except Refused as error:
         raise IntraBenchError(f"the turns of session {session} do not fit its scan ({error}); run it again") from error
-    return found
+    return {number: [_Given.of(turn, plane) for turn in turns] for number, turns in found.items()}
 
 
-def _round(row: Mapping[str, Any], masks: Sequence[Mask], turns: Sequence[Turn], window: Window) -> dict[str, Any]:
+def _round(row: Mapping[str, Any], masks: Sequence[Mask], given: Sequence[_Given], window: Window) -> dict[str, Any]:
     """A round: its scores, the user's prompts, and the answer after it if masks were kept."""
     number = row["round"]
     return {
@@ -189,9 +208,9 @@ def _round(row: Mapping[str, Any], masks: Sequence[Mask], turns: Sequence[Turn],
         "too_much": row["fp_voxels"],
         "missed": row["fn_voxels"],
         "answer": mask_text(window.mask(masks[number])) if number < len(masks) else None,
-        "given": [marks(turn.prompts) for turn in turns],
-        "undoes": any(turn.undoes for turn in turns),
-        "typed": [turn.prompts.text for turn in turns if turn.prompts.text is not None],
+        "given": [one.drawn for one in given],
+        "undoes": any(one.undoes for one in given),
+        "typed": [one.typed for one in given if one.typed is not None],
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, box_slices, grow, intersection
+from intrabench.mask import UPRIGHT, Box, Mask, Plane, box_slices, grow, intersection, reordered_box
 from intrabench.prompts import Prompts
 from intrabench.reporting.windows import windows
 from intrabench.target import Target
@@ -39,12 +39,17 @@ class Window:
 
     @classmethod
     def around(
-        cls, target: Target, answers: Sequence[Mask], prompts: Sequence[Prompts], volume: Volume, budget: int = BUDGET
+        cls,
+        target: Target,
+        answers: Sequence[Mask],
+        drawn: Sequence[Mapping[str, Any]],
+        volume: Volume,
+        budget: int = BUDGET,
     ) -> Window:
-        """The window of the target and the near parts of answers and prompts, with a margin, in `budget` voxels."""
+        """The window of the target and the near parts of answers and `marks`, with a margin, in `budget` voxels."""
         margin, reach = ([ceil(mm / step) for step in volume.spacing_mm] for mm in (_MARGIN_MM, _REACH_MM))
         near = grow(target.mask.box, reach, volume.shape)
-        shown = [*(mask.box for mask in answers), *(box for one in prompts for box in _boxes(one))]
+        shown = [*(mask.box for mask in answers), *(box for one in drawn for box in _boxes(one))]
         cut = [common for box in shown if (common := intersection(box, near))]
         corners = np.array([target.mask.box, *cut])
         z0, y0, x0 = corners[:, :3].min(axis=0).tolist()
@@ -110,20 +115,27 @@ def mask_text(mask: NDArray[np.bool_]) -> str:
     return _text(np.packbits(mask))
 
 
-def marks(prompts: Prompts) -> dict[str, Any]:
-    """Prompts to draw: dots, boxes and strokes in voxels of the whole scan, each flagged if made by hand."""
-    clicks = zip(prompts.points.tolist(), np.asarray(prompts.clicked).tolist(), strict=True)
+def marks(prompts: Prompts, plane: Plane = "axial") -> dict[str, Any]:
+    """Prompts to draw: dots, boxes and strokes in voxels of the whole scan, each flagged if made by hand.
+
+    plane: in which they were given; what is drawn lies on the canonical scan.
+    """
+    axes = UPRIGHT[plane]
+    places = prompts.points[:, [*axes, 3]].tolist()
+    clicks = zip(places, np.asarray(prompts.clicked).tolist(), strict=True)
     boxes = zip(prompts.blocks.tolist(), [*np.asarray(prompts.drawn).tolist(), True], strict=False)
     return {
         "points": [[*row, hand] for row, hand in clicks],
-        "boxes": [[*box, hand] for box, hand in boxes],
-        "strokes": [{"points": s.points.tolist(), "label": s.label, "closed": s.closed} for s in prompts.strokes],
+        "boxes": [[*reordered_box(box, axes), hand] for box, hand in boxes],
+        "strokes": [
+            {"points": one.points[:, axes].tolist(), "label": one.label, "closed": one.closed}
+            for one in prompts.strokes
+        ],
     }
 
 
-def _boxes(prompts: Prompts) -> list[Box]:
-    """Boxes of all prompts."""
-    drawn: Mapping[str, Any] = marks(prompts)
+def _boxes(drawn: Mapping[str, Any]) -> list[Box]:
+    """Boxes of all that is drawn."""
     dots = [*drawn["points"], *(point for stroke in drawn["strokes"] for point in stroke["points"])]
     flat = [(z, y, x, z + 1, y + 1, x + 1) for z, y, x, *_ in dots]
     return flat + [(z0, y0, x0, z1, y1, x1) for z0, y0, x0, z1, y1, x1, _ in drawn["boxes"]]

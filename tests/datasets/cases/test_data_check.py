@@ -255,3 +255,15 @@ def test_notes_of_dicom(tmp_path: Path, wording: SnapshotAssertion) -> None:
     assert found.warnings == wording
     assert found.shape == (10, 23, 20)  # the last slice is shifted by 4.5 rows
     assert found.targets[0].voxels == 144
+
+
+@pytest.mark.parametrize("spacing", ["3.0x1.0x1.0", "1.0x2.0x1.0", "1.0x1.0x3.0"])
+def test_the_plane_of_acquisition(spacing: str, wording: SnapshotAssertion) -> None:
+    """It is named unless it is axial, the slices of targets are counted in it, and coarse axial ones are warned of."""
+    dataset = registry.make("datasets", f"phantom:shape=24x22x20,spacing={spacing},instances=1")
+    (found,) = look_at(dataset, dataset.cases())
+    _, (target,) = dataset.load("case-1", None)  # type: ignore[arg-type]
+    across = int(np.argmax(dataset.spacing))
+    assert found.plane == ("axial", "coronal", "sagittal")[across]
+    assert found.targets[0].slices == target.mask.array.shape[across]
+    assert [lines_of(found)[0], *(one for one in found.warnings if "slices" in one)] == wording

@@ -274,6 +274,28 @@ def test_two_tabs_make_one_session(browsers: Browsers, data: Path) -> None:
     assert read_turns(Path("out")).height == 2
 
 
+def test_a_scan_that_was_acquired_sagittally_is_read_in_its_slices(browsers: Browsers, data: Path) -> None:
+    """Its planes have their names, and a click of the first one is stored in it."""
+    dataset = "phantom:shape=40x44x12,spacing=0.7x0.7x2,instances=1"
+    with annotating(dataset) as server:
+        one = person(browsers[0], server)
+        heads = "[...document.querySelectorAll('figcaption')].map(one => one.textContent.split(' ')[0])"
+        assert one.page.evaluate(heads) == ["Sagittal", "Axial", "Coronal"]
+        letters = "[0, 1, 2].map(n => new Plane(document.querySelectorAll('figure')[n], n))"
+        view = f"{letters}.map(one => Object.assign(one, {{ view: {{ plane: 'sagittal' }} }}).borders().join(''))"
+        assert one.page.evaluate(view) == ["SA", "RA", "RS"]
+        ((_, mask),) = truths(dataset).items()
+        z, y, x = inside(mask)
+        go(one, (x, z, y))
+        one.press("1", "k")
+        ask(one)
+        finish(one)
+    (row,) = read_rows(Path("out")).to_dicts()
+    assert (row["plane"], row["status"]) == ("sagittal", "ok")
+    (turn,) = turns(row["session"])
+    assert turn.prompts.points.tolist() == [[x, z, y, 1]]
+
+
 def test_a_wrong_link_says_what_to_do(browsers: Browsers, data: Path) -> None:
     with annotating(PHANTOM) as server:
         for link in (server.links["r1"].split("#")[0], server.links["r1"] + "x"):

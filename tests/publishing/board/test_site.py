@@ -241,7 +241,7 @@ def test_two_versions_of_data_have_tables_of_their_own(opened: Any, site: Path) 
     (model,) = (site / "models").glob("box-fill-*.html")
     opened.goto(model.as_uri())
     heads = opened.locator("main h2").all_inner_texts()
-    assert [head.split(", version ")[1] for head in heads] == ["1, basic@1", "2, basic@1"]
+    assert [head.split(", version ")[1] for head in heads] == ["1, basic@2", "2, basic@2"]
     assert opened.locator("main table").count() == 2
 
 

@@ -180,10 +180,10 @@ def test_addresses_depend_on_what_they_name_alone(lab_a: Submission, another: Ma
     (alone,) = made(lab_a)
     (both,) = made(lab_a, another("lab-b"))
     assert alone.id == both.id
-    words = [alone.dataset, "version", "1", "basic@1"]
-    pinned = address(words, "table", {**alone.key, "contract": 4})
+    words = [alone.dataset, "version", "1"]
+    pinned = address([*words, "basic@1"], "table", {**alone.key, "contract": 4, "protocol": "basic@1"})
     assert pinned == "phantom-shape-16x32x32-scans-2-version-1-basic-1-82fbca42"
-    assert alone.id == address(words, "table", alone.key)
+    assert alone.id == address([*words, "basic@2"], "table", alone.key)
     ids = {(line.model, line.spec): (line.id, line.of) for line in alone.lines}
     again = {(line.model, line.spec): (line.id, line.of) for line in both.lines if line.submission == "lab-a"}
     assert ids == again

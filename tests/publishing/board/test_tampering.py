@@ -228,7 +228,7 @@ def test_a_statement_of_anybody(lab_a: Path, changes: dict[str, object], wording
     [
         ({"round": 10**5}, "a session has 100000 rounds, expected 1000 at most"),
         ({"weights": None}, "some rows have no weights, which every run writes; run these sessions again"),
-        ({"metrics": "mine@1"}, "rows under basic@1 have no metric that this version of intrabench knows; update it"),
+        ({"metrics": "mine@1"}, "rows under basic@2 have no metric that this version of intrabench knows; update it"),
         ({"dice": 7.0}, f"rows/{PART} cannot be read and is left out"),
         ({"nsd_2mm": float("nan")}, "cannot be read and is left out (it has nsd_2mm = nan, expected 0 to 1)"),
         ({"nsd_2mm": 7.0}, "cannot be read and is left out (it has nsd_2mm = 7, expected 0 to 1)"),

@@ -24,7 +24,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.errors import PartialResults
 from intrabench.mask import Mask, box_slices
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes
-from intrabench.reporting.page.viewer import _round, samples
+from intrabench.reporting.page.viewer import _Given, _round, samples
 from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
@@ -147,8 +147,9 @@ def test_texts_are_told_beside_the_prompts_that_have_a_place() -> None:
     row |= {"fp_voxels": 4, "fn_voxels": 5}
     target = make_target(np.ones((2, 4, 4), dtype=bool))
     volume = Volume.from_canonical(np.zeros((2, 4, 4), dtype=np.int16))
-    window = Window.around(target, [], [turn.prompts for turn in given], volume)
-    told = _round(row, [], given, window)
+    shown = [_Given.of(turn.prompts) for turn in given]
+    window = Window.around(target, [], [one.drawn for one in shown], volume)
+    told = _round(row, [], shown, window)
     assert told["typed"] == ["left kidney", "kidney"]
     assert (told["too_much"], told["missed"]) == (4, 5)
     assert [len(one["points"]) for one in told["given"]] == [0, 1]
@@ -179,10 +180,10 @@ def test_what_is_far_away_does_not_enlarge_the_window() -> None:
     leak = Mask.of(np.ones(volume.shape, bool))
     far = Prompts(points=[[0, 0, 0, 0]])
     near = Prompts(points=[[15, 195, 210, 0]])
-    assert Window.around(target, [], [far], volume).box == Window.around(target, [], [], volume).box
-    wide = Window.around(target, [leak], [near], volume).box
+    assert Window.around(target, [], [marks(far)], volume).box == Window.around(target, [], [], volume).box
+    wide = Window.around(target, [leak], [marks(near)], volume).box
     assert wide == (0, 62, 62, 30, 238, 238)  # 30 mm for the leak, 8 mm for the margin
-    assert Window.around(target, [], [near], volume).box[5] == 211 + 8
+    assert Window.around(target, [], [marks(near)], volume).box[5] == 211 + 8
 
 
 def test_hounsfield_units_keep_their_windows() -> None:
