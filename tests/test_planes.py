@@ -54,8 +54,6 @@ SAGITTAL = "phantom:shape=48x40x12,spacing=0.7x0.7x2,instances=1"
 )
 def test_the_plane_follows_from_geometry(shape: Any, spacing: Any, plane: Plane) -> None:
     assert acquisition_plane(shape, spacing) == plane
-    assert protocol("basic@1").plane_of(shape, spacing) == "axial"
-    assert protocol("basic@2").plane_of(shape, spacing) == plane
 
 
 def sagittal() -> tuple[Volume, Volume, np.ndarray]:

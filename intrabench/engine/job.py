@@ -10,6 +10,7 @@ from intrabench.datasets.cases.selection import select_cases, select_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.session_spec import ModelRunner, SessionSpec, how_it_is_asked, keys, sessions_of, what_is_asked
 from intrabench.errors import IntraBenchError
+from intrabench.files.grid import acquisition_plane
 from intrabench.identity.versions import ships
 from intrabench.mask import Plane
 from intrabench.metrics.base import Metric
@@ -88,7 +89,9 @@ class Job:
 
     def plane(self, index: CaseIndex | None) -> Plane:
         """The plane in which users read a case; axial if nothing is known of it."""
-        return "axial" if index is None else self.protocol.plane_of(index.shape, index.spacing_mm)
+        if index is None or self.protocol.plane == "axial":
+            return "axial"
+        return acquisition_plane(index.shape, index.spacing_mm)
 
     def keys(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[str]:
         """The keys of the sessions of `specs`, in their order; planning needs no more of a million specs."""

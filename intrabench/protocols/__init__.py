@@ -27,7 +27,6 @@ from intrabench.specs.values import INFINITE
 
 if TYPE_CHECKING:
     from intrabench.effort import Calibration, Effort
-    from intrabench.mask import Plane
     from intrabench.turns import Action
 
 
@@ -76,8 +75,8 @@ class Protocol:
     summary or a metric of the last round, and the first of them leads. averages: how all numbers are averaged, by the
     name that ``--aggregation`` has for it. annotations: of several people's annotations of an image,
     each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer rounds mean
-    nothing. effort: tables of costs of the user, None for those that ship. plane: the plane in which users read all
-    scans; acquisition: that in which each was acquired.
+    nothing. effort: tables of costs of the user, None for those that ship. plane: in which users read scans, axial
+    or that of each scan's acquisition.
     """
 
     id: str
@@ -97,13 +96,7 @@ class Protocol:
     annotations: Literal["each", "worst"] = "each"
     fixed_rounds: bool = False
     effort: Calibration | None = None
-    plane: Plane | Literal["acquisition"] = "axial"
-
-    def plane_of(self, shape: Sequence[int], spacing_mm: Sequence[float]) -> Plane:
-        """The plane in which users read a scan of this shape and spacing along canonical ``z, y, x``."""
-        from intrabench.files.grid import acquisition_plane
-
-        return acquisition_plane(shape, spacing_mm) if self.plane == "acquisition" else self.plane
+    plane: Literal["axial", "acquisition"] = "axial"
 
     def cost(self, actions: Iterable[Action]) -> Effort:
         """The effort of the actions of one round."""
