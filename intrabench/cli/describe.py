@@ -8,13 +8,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
 from intrabench.cli.parameters import parameters_of, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.files.documents import json_number
-from intrabench.prompts import StrokePoints
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -193,7 +192,7 @@ def _model(model: Any) -> list[str]:
     ]
     lines += [f"interpolated and other derived prompts (none or all): {model.derived}"] if model.dims == 3 else []
     if model.dims == 3 and "scribble" not in model.accepts:
-        lines += [f"points of strokes ({', '.join(get_args(StrokePoints))}): {model.abilities.strokes}"]
+        lines += [f"points of strokes (one_negative, one or all): {model.abilities.strokes}"]
     lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
     lines += [f"note: {warning}"] if model.extra and (warning := caution(model.extra)) else []
     return lines + _weights(model)

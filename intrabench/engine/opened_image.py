@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.job import Job
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
 from intrabench.errors import NotApplicable
+from intrabench.mask import Plane
 from intrabench.metrics.other_targets import OtherTargets
 from intrabench.models.base import Predictor
 from intrabench.play.adapt import refuse
@@ -65,3 +67,8 @@ def make_session(
         scorer=scorer,
         others=others,
     )
+
+
+def other_targets(stored: StoredCase, plane: Plane) -> OtherTargets:
+    """The targets of a case, for answers in a plane that may fit others better."""
+    return OtherTargets(lambda ids: [one.turned(plane) for one in stored.targets(ids)])

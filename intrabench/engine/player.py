@@ -15,7 +15,7 @@ from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.engine.environment import reset_peaks
 from intrabench.engine.integrity import REMEDY, IntegrityCheck, IntegrityMonitor
 from intrabench.engine.job import Job
-from intrabench.engine.opened_image import make_session, opened_image
+from intrabench.engine.opened_image import make_session, opened_image, other_targets
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.result_batches import SessionBatch, failed, memory, not_applicable
 from intrabench.engine.session_spec import ModelRunner, SessionSpec
@@ -121,8 +121,7 @@ class Player:
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
                 coming = batches_of(specs, suspects, self._fullness(task), last)
-                others = OtherTargets(lambda ids: [one.turned(task.plane) for one in stored.targets(ids)])
-                opened = OpenedTask(task, volume, targets, others, image, buffer)
+                opened = OpenedTask(task, volume, targets, other_targets(stored, task.plane), image, buffer)
                 left += self.play_batches(opened, coming)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import polars as pl
 
-from intrabench import progress
 from intrabench.datasets.cases import store
 from intrabench.datasets.cases.notes import once
 from intrabench.datasets.cases.stored_case import StoredCase
@@ -82,8 +81,8 @@ def export(
         if owners.setdefault(key, row["session"]) != row["session"]:
             who.append(row["session"])
         path = folder / within / f"{file_name(*who)}.nii.gz"
-        with writing(path), progress.step("writing", f"writing mask {number} of {rows.height}", row["case"]):
-            last[1].write_mask(path, masks[row["round"]])
+        with writing(path):
+            last[1].write_mask(path, masks[row["round"]], f"mask {number} of {rows.height}")
         notes |= {(row["case"], note): None for note in _notes(last[1])}
         written += 1
     if not written and not unread:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from intrabench import progress
 from intrabench.datasets.cases.image_file import IMAGE, read_image_file, write_image_file
 from intrabench.datasets.convert.upright import on_files
 from intrabench.errors import IntraBenchError
@@ -103,9 +104,10 @@ class StoredCase:
             raise damaged(path, self.remedy) from error
         return self.seen(stored)
 
-    def write_mask(self, path: Path, mask: Mask) -> None:
-        """Write a mask on the scan as NIfTI on the grid of the scan's own files (`on_files`)."""
-        write_nifti(path, *on_files(mask, self.volume))
+    def write_mask(self, path: Path, mask: Mask, what: str = "a mask") -> None:
+        """Write a mask on the scan as NIfTI on the grid of the scan's own files (`on_files`); `what` is the step."""
+        with progress.step("writing", f"writing {what}", self.index.case):
+            write_nifti(path, *on_files(mask, self.volume))
 
     def targets(self, ids: Iterable[str] | None = None) -> list[Target]:
         """The targets with these `ids` (``label.instance``; None: all) in the index's order; only these are unpacked.

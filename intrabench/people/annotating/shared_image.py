@@ -10,14 +10,13 @@ from pathlib import Path
 
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.integrity import REMEDY, IntegrityCheck
-from intrabench.engine.opened_image import make_session, opened_image
+from intrabench.engine.opened_image import make_session, opened_image, other_targets
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.result_batches import ResultBatch, SessionBatch, memory, played
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words
 from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
-from intrabench.metrics.other_targets import OtherTargets
 from intrabench.models.base import Predictor
 from intrabench.play.adapt import adapt
 from intrabench.play.lockstep import ask
@@ -60,7 +59,7 @@ class SharedImage:
             self._stored = cases.open_case(image_task.dataset, image_task.case)
             stored, plane, job = self._stored, image_task.plane, image_task.job
             self.volume = stored.volume.turned(plane)
-            self._others = OtherTargets(lambda ids: [one.turned(plane) for one in stored.targets(ids)])
+            self._others = other_targets(stored, plane)
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
