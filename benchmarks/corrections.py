@@ -34,7 +34,7 @@ NETWORKS = ("litemedsam",)
 FIRST = ("points_volume:n=1", "point_interp:n=3", "box_interp:n=3", "box_volume")
 REFINEMENTS = (
     *("click_center", "click_component", "click_deepest", "click_slice", "click_volume"),
-    *("scribble", "davis_slices", "autopet"),
+    *("scribble", "davis_slices", "autopet:empty=counts_zero"),
 )
 SEEDS = range(10)
 ROUNDS = 3
@@ -123,6 +123,7 @@ class Tally:
 
     def add(self, session: Session, name: str) -> None:
         """Add the rounds of a session."""
+        assert session.failure is None, (name, session.failure.message, session.failure.traceback[-600:])
         rows = [row for row in session.rows if row["status"] in {"ok", "empty", "stopped"}]
         dice = [float(row["dice"]) for row in rows]
         for number, value in enumerate(dice):

@@ -1,0 +1,292 @@
+"""What the prompts of all turns say about the voxels around them: the one rule of the models without training.
+
+A first turn leaves open what its prompts vouch for: the boxes, or the neighbourhood of the points. A correction leaves
+open only what it may change; everything else keeps the label that it has in the answer so far. So no correction changes
+an answer far from its points, or against their sign.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Bools, Floats, Ints, Mask, grow
+from intrabench.models.base import Request
+from intrabench.models.parts.neighbourhood import Frame, Labels, Spacing
+from intrabench.volume import Volume
+
+UNKNOWN, BACKGROUND, TARGET = -1, 0, 1
+
+REACH = 1.5
+"""A point that contradicts a box or an answer reaches so many times as far as what it contradicts is from it."""
+SURE = 1 / 3
+"""The share of its reach in which a correction is a seed, unless the answer so far is thinner."""
+SIZES = 2.5
+"""The neighbourhood of points alone, in the radius that is expected of the target."""
+_SLACK = 0.1
+"""Derived boxes grow by this share of their size on each side, because interpolation cuts off convex shapes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hints:
+    """All prompts of a history, in canonical voxels, and the answer that they correct.
+
+    points: rows ``z, y, x, label``, oldest first, scribbles included. blocks: rows ``z0, y0, x0, z1, y1, x1``,
+    half-open: the boxes that say where the target lies; none if the newest turn corrects an answer by points. mask: the
+    answer so far where it stands: everywhere in a correction, beside the blocks if the newest turn has 2D boxes, and
+    nowhere if it has a 3D box.
+    """
+
+    points: Ints
+    blocks: Ints
+    mask: Mask
+    spacing_mm: Spacing
+
+    @classmethod
+    def of(cls, request: Request, spacing_mm: Spacing) -> Hints:
+        """Collect the turns: a later 3D box replaces an earlier one, a later 2D box an earlier one on its slice.
+
+        2D boxes win over a 3D box, as they say more. A slice between two boxed slices without an own box gets the box
+        around its two neighbours: the target passes there, we do not know where.
+        """
+        points: list[NDArray[np.int64]] = [np.zeros((0, 4), dtype=np.int64)]
+        by_slice: dict[int, NDArray[np.int64]] = {}
+        block = np.zeros((0, 6), dtype=np.int64)
+        for prompts in (turn.prompts for turn in request.given):
+            points += [stroke.rows for stroke in prompts.scribbles]
+            points.append(prompts.points)
+            drawn = np.asarray(prompts.drawn, dtype=bool)
+            by_slice |= {
+                int(z): _loose(box, drawn=bool(d)) for (z, *box), d in zip(prompts.boxes2d, drawn, strict=True)
+            }
+            block = block if prompts.box3d is None else prompts.box3d[None]
+        new = request.turns[-1].prompts.kinds if request.turns else frozenset()
+        blocks, mask = _stack(by_slice) if by_slice else block, request.mask
+        if not new & {"box2d", "box3d"} and mask.any():
+            blocks = np.zeros((0, 6), dtype=np.int64)
+        elif "box3d" in new:
+            mask = Mask.empty()
+        elif mask.any():
+            rows = np.arange(mask.box[0], mask.box[3])
+            governed = ((rows[:, None] >= blocks[:, 0]) & (rows[:, None] < blocks[:, 3])).any(axis=1)
+            mask = Mask.of(mask.array & ~governed[:, None, None], mask.start)
+        return cls(np.vstack(points), blocks, mask, spacing_mm)
+
+    @property
+    def corrects(self) -> bool:
+        """Whether the newest turn corrects an answer by points."""
+        return self.mask.any() and not len(self.blocks)
+
+    def size_mm(self, expected: float) -> float:
+        """The radius that is expected of a target with points alone: half the extent of several, else `expected`."""
+        inside = self.points[self.points[:, 3] == 1, :3]
+        if len(inside) < 2:
+            return expected
+        extent = (inside.max(axis=0) - inside.min(axis=0)) * self.spacing_mm
+        return float(extent.max()) / 2 or expected
+
+    @cached_property
+    def contradictions(self) -> tuple[Ints, Floats, Floats]:
+        """The points that contradict boxes or answer, rows ``z, y, x, label``; in mm their reach, and that as seeds."""
+        label = self.points[:, 3] == 1
+        if self.corrects:
+            wrong = self.points[self.mask.contains(self.points[:, :3]) != label]
+            away = _from_mask(wrong, self.mask, self.spacing_mm)
+            thin = _thickness(self.mask, self.spacing_mm) if len(wrong) else 0.0
+        else:
+            away, thin = _from_blocks(self.points, self.blocks, self.spacing_mm), 0.0
+            within = _in_blocks(self.points, self.blocks)
+            wrong, away = (each[(within != label) & bool(len(self.blocks))] for each in (self.points, away))
+        reach = REACH * away + sorted(self.spacing_mm)[1]
+        return wrong, reach, np.minimum(SURE * reach, thin)
+
+    def frame(self, volume: Volume, margin_mm: float, expected_mm: float) -> Frame | None:
+        """The neighbourhood of what is left open, and a margin; None if nothing is said."""
+        wrong, reach, _ = self.contradictions
+        boxes = [_around(wrong[:, :3], reach + margin_mm, volume.spacing_mm)]
+        if not self.corrects:
+            boxes.append(_around(self.blocks, np.full(len(self.blocks), margin_mm), volume.spacing_mm))
+            radius = margin_mm if len(self.blocks) else SIZES * self.size_mm(expected_mm)
+            boxes.append(_around(self.points[:, :3], np.full(len(self.points), radius), volume.spacing_mm))
+        elif not len(wrong):
+            boxes.append(_around(self.points[:, :3], np.zeros(len(self.points)), volume.spacing_mm))
+        corners = np.vstack(boxes)
+        if not len(corners):
+            return None
+        z0, y0, x0, z1, y1, x1 = (int(v) for v in (*corners[:, :3].min(axis=0), *corners[:, 3:].max(axis=0)))
+        box = grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), volume.shape)
+        filled = all(box[axis] < box[axis + 3] for axis in range(3))
+        return Frame(box, volume.shape, volume.spacing_mm) if filled else None
+
+    def zones(self, frame: Frame) -> Zones:
+        """What the points that contradict leave open, on the cells of a frame."""
+        wrong, reach, sure = self.contradictions
+        level, certain = [], []
+        for label in (1, 0):
+            mine, others = wrong[:, 3] == label, self.points[self.points[:, 3] != label]
+            near = frame.near(wrong[mine], reach[mine])
+            if mine.any() and len(others):  # a point does not reach beyond those of the other sign
+                theirs, ours = (frame.seeds(one, 0.0) >= 0 for one in (others, wrong[mine]))
+                nearer = frame.distance_mm(theirs) < frame.distance_mm(ours)
+                near = np.where(nearer, 2.0, near)
+            level.append(near)
+            certain.append(np.where(near <= 1, frame.near(wrong[mine], sure[mine].clip(1e-3)), 2.0))
+        return Zones(level[0], level[1], certain[0], certain[1])
+
+    def labels(self, frame: Frame, zones: Zones, seed_mm: float, middle: float = 0.0) -> Labels:
+        """`TARGET`, `BACKGROUND` or `UNKNOWN` for each cell.
+
+        middle: the part of a box's width that is target, unless a negative point is near.
+        """
+        standing = frame.mask(self.mask)
+        if self.corrects:
+            labels = np.where(standing, TARGET, BACKGROUND).astype(np.int8)
+        else:
+            labels = self._open(frame, middle)
+            if self.mask.any():
+                beside = ~_slices_of(frame, self.blocks)[:, None, None]
+                labels = np.where(beside, np.where(standing, TARGET, BACKGROUND), labels).astype(np.int8)
+        labels[(zones.positive <= 1) & (labels == BACKGROUND)] = UNKNOWN
+        labels[(zones.negative <= 1) & (labels == TARGET)] = UNKNOWN
+        labels[(zones.surely_positive <= 1) & (labels == UNKNOWN)] = TARGET
+        labels[(zones.surely_negative <= 1) & (labels == UNKNOWN)] = BACKGROUND
+        drawn = frame.seeds(self.points, seed_mm)
+        if self.corrects:  # a ball around a point says nothing where the answer is left as it is
+            drawn = np.where((drawn >= 0) & (labels != UNKNOWN), frame.seeds(self.points, 0.0), drawn)
+        return np.where(drawn == UNKNOWN, labels, drawn).astype(np.int8)
+
+    def _open(self, frame: Frame, middle: float) -> Labels:
+        """The labels of a first turn: the boxes are open, or everything but the border of the neighbourhood."""
+        if not len(self.blocks):
+            room = frame.interior()
+            room = frame.interior(of_volume=True) if room.all() else room
+            return np.where(room, UNKNOWN, BACKGROUND).astype(np.int8)
+        room, level = frame.boxes(self.blocks)
+        room = frame.interior(of_volume=True) if room.all() else room
+        labels = np.where(room, UNKNOWN, BACKGROUND).astype(np.int8)
+        if middle:
+            labels[(level >= min(1 - middle**2, level.max())) & room] = TARGET
+        return labels
+
+
+@dataclass(frozen=True, eq=False)
+class Zones:
+    """Of each cell the distance to the nearest positive and negative point that contradicts, in its reach.
+
+    surely_positive, surely_negative: the same, in the distance within which the point is a seed.
+    """
+
+    positive: Floats
+    negative: Floats
+    surely_positive: Floats
+    surely_negative: Floats
+
+    def refined(self, frame: Frame) -> Zones:
+        """The same for the voxels of a coarse frame."""
+        return Zones(*(frame.refine(each) for each in vars(self).values()))
+
+    def odds(self, odds: Floats, most: float) -> Floats:
+        """Log-odds, changed to those of the points: `most` beside a point, 0 where it reaches its contradiction."""
+        odds = np.where(self.positive <= 1, np.maximum(odds, most * (1 - 2 * self.positive**2)), odds)
+        return np.where(self.negative <= 1, np.minimum(odds, most * (2 * self.negative**2 - 1)), odds)
+
+
+def cleaned(answer: Bools, labels: Labels) -> Bools:
+    """An answer without speckles: an open voxel that no neighbour in its slice agrees with takes their label."""
+    from scipy import ndimage
+
+    cross = np.zeros((3, 3, 3), dtype=np.uint8)
+    cross[1] = ndimage.generate_binary_structure(2, 1)
+    cross[1, 1, 1] = 0
+    around = ndimage.convolve(answer.astype(np.uint8), cross, mode="constant")
+    known = ndimage.convolve(np.ones(answer.shape, np.uint8), cross, mode="constant")
+    open_ = labels == UNKNOWN
+    return np.where(open_ & (around == 0), False, np.where(open_ & (around == known), True, answer))
+
+
+def with_labels(hints: Hints, fine: Frame, inside: Bools, labels: Labels) -> Mask:
+    """The answer: what stands outside of a frame, and in it `inside` where the labels leave that open."""
+    inside = cleaned(np.where(labels == UNKNOWN, inside, labels == TARGET), labels)
+    rest = hints.mask.without(Mask.of(np.ones(inside.shape, dtype=bool), fine.box[:3]))
+    return Mask.union([rest, Mask.of(inside, fine.box[:3])])
+
+
+def _around(corners: Ints, radii_mm: Floats, spacing_mm: Spacing) -> Ints:
+    """Boxes around points ``z, y, x`` or blocks, larger by a radius on each side, and a voxel."""
+    grown = np.ceil(radii_mm[:, None] / np.array(spacing_mm)).astype(np.int64) + 1
+    low, high = corners[:, :3], corners[:, 3:] if corners.shape[1] == 6 else corners[:, :3] + 1
+    return np.hstack([low - grown, high + grown])
+
+
+def _slices_of(frame: Frame, blocks: Ints) -> Bools:
+    """Which slices of the cells of a frame have a block."""
+    first = frame.box[0] + np.arange(frame.cells[0]) * frame.factor[0]
+    return ((first[:, None] + frame.factor[0] > blocks[:, 0]) & (first[:, None] < blocks[:, 3])).any(axis=1)
+
+
+def _in_blocks(points: Ints, blocks: Ints) -> Bools:
+    at = points[:, None, :3]
+    return ((at >= blocks[:, :3]) & (at < blocks[:, 3:])).all(axis=2).any(axis=1)
+
+
+def _from_blocks(points: Ints, blocks: Ints, spacing_mm: Spacing) -> Floats:
+    """Millimetres between each point and the nearest block, or inside of one to the nearest of its sides."""
+    if not len(blocks) or not len(points):
+        return np.zeros(len(points))
+    before, after = points[:, None, :3] - blocks[:, :3], blocks[:, 3:] - 1 - points[:, None, :3]
+    apart = (np.maximum(-np.minimum(before, after), 1) - 1) * np.array(spacing_mm)
+    away = np.sqrt((apart**2).sum(axis=2)).min(axis=1)
+    depth = np.minimum(before, after) * np.array(spacing_mm)
+    flat = len(blocks) > 1 or bool((blocks[:, 3] - blocks[:, 0] == 1).all())
+    deep = depth[:, :, 1 if flat else 0 :].min(axis=2).max(axis=1)
+    return np.asarray(np.where(_in_blocks(points, blocks), deep.clip(0), away), dtype=np.float64)
+
+
+def _from_mask(points: Ints, mask: Mask, spacing_mm: Spacing) -> Floats:
+    """Millimetres between the faces of each voxel and of the nearest one of the other side of a mask."""
+    from scipy import ndimage
+    from scipy.spatial import KDTree
+
+    away = np.zeros(len(points))
+    around = np.pad(mask.array, 1)
+    for inside in (True, False):
+        mine = mask.contains(points[:, :3]) == inside
+        if not mine.any():
+            continue
+        rim = ndimage.binary_dilation(around) & ~around if inside else around & ~ndimage.binary_erosion(around)
+        voxels = np.argwhere(rim) + mask.start - 1
+        _, nearest = KDTree(voxels * spacing_mm).query(points[mine, :3] * np.array(spacing_mm))
+        apart = (np.abs(points[mine, :3] - voxels[nearest]) - 1).clip(0) * spacing_mm
+        away[mine] = np.sqrt((apart**2).sum(axis=1))
+    return away
+
+
+def _thickness(mask: Mask, spacing_mm: Spacing) -> float:
+    """The radius of the largest ball in a mask, in mm."""
+    import edt
+
+    voxels = np.ascontiguousarray(mask.array).view(np.uint8)
+    return float(np.asarray(edt.edt(voxels, anisotropy=spacing_mm, black_border=True)).max())
+
+
+def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:
+    y0, x0, y1, x1 = (int(v) for v in box)
+    if drawn:
+        return np.array([y0, x0, y1, x1])
+    slack_y, slack_x = round(_SLACK * (y1 - y0)), round(_SLACK * (x1 - x0))
+    return np.array([y0 - slack_y, x0 - slack_x, y1 + slack_y, x1 + slack_x])
+
+
+def _stack(by_slice: dict[int, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """2D boxes as blocks; the gaps between them are filled by the box around both neighbours."""
+    slices = sorted(by_slice)
+    blocks = [(z, *by_slice[z][:2], z + 1, *by_slice[z][2:]) for z in slices]
+    for z, after in pairwise(slices):
+        if after > z + 1:
+            a, b = by_slice[z], by_slice[after]
+            blocks.append((z + 1, *np.minimum(a, b)[:2], after, *np.maximum(a, b)[2:]))
+    return np.array(blocks, dtype=np.int64)
