@@ -23,8 +23,8 @@ UNKNOWN, BACKGROUND, TARGET = -1, 0, 1
 
 REACH = 1.5
 """A point that contradicts a box or an answer reaches so many times as far as what it contradicts is from it."""
-SURE = 1 / 3
-"""The share of its reach in which a correction is a seed, unless the answer so far is thinner."""
+SURE = 0.5
+"""And so many times as far it is a seed, unless the answer so far is thinner."""
 SIZES = 2.5
 """The neighbourhood of points alone, in the radius that is expected of the target."""
 _SLACK = 0.1
@@ -97,12 +97,13 @@ class Hints:
             wrong = self.points[self.mask.contains(self.points[:, :3]) != label]
             away = _from_mask(wrong, self.mask, self.spacing_mm)
             thin = _thickness(self.mask, self.spacing_mm) if len(wrong) else 0.0
+            away = np.minimum(away, 2 * thin)  # along a cord a point may be far from what is known of it
         else:
             away, thin = _from_blocks(self.points, self.blocks, self.spacing_mm), 0.0
             within = _in_blocks(self.points, self.blocks)
             wrong, away = (each[(within != label) & bool(len(self.blocks))] for each in (self.points, away))
         reach = REACH * away + sorted(self.spacing_mm)[1]
-        return wrong, reach, np.minimum(SURE * reach, thin)
+        return wrong, reach, np.minimum(SURE * away, thin)
 
     def frame(self, volume: Volume, margin_mm: float, expected_mm: float) -> Frame | None:
         """The neighbourhood of what is left open, and a margin; None if nothing is said."""
@@ -154,9 +155,7 @@ class Hints:
         labels[(zones.negative <= 1) & (labels == TARGET)] = UNKNOWN
         labels[(zones.surely_positive <= 1) & (labels == UNKNOWN)] = TARGET
         labels[(zones.surely_negative <= 1) & (labels == UNKNOWN)] = BACKGROUND
-        drawn = frame.seeds(self.points, seed_mm)
-        if self.corrects:  # a ball around a point says nothing where the answer is left as it is
-            drawn = np.where((drawn >= 0) & (labels != UNKNOWN), frame.seeds(self.points, 0.0), drawn)
+        drawn = frame.seeds(self.points, 0.0 if self.corrects else seed_mm)
         return np.where(drawn == UNKNOWN, labels, drawn).astype(np.int8)
 
     def _open(self, frame: Frame, middle: float) -> Labels:
