@@ -78,10 +78,10 @@ class GrabCut(SliceModel):
         import cv2
 
         previous = None if item.previous is None else item.previous > 0.5
-        hints = _hints(item, previous)
+        hints = self._hints(item, previous)
         frame = Frame((0, 0, 0, 1, *item.shape), (1, *item.shape), _PIXELS)
         zones = hints.zones(frame)
-        seeds = hints.labels(frame, zones, self.radius)[0]
+        seeds = hints.labels(frame, zones)[0]
         if hints.corrects:
             likely = zones.positive[0] <= 1
         elif item.box is not None:
@@ -93,20 +93,19 @@ class GrabCut(SliceModel):
         open_ = np.where(likely, cv2.GC_PR_FGD, cv2.GC_PR_BGD)
         return np.select([seeds == TARGET, seeds == BACKGROUND], [cv2.GC_FGD, cv2.GC_BGD], open_).astype(np.uint8)
 
+    def _hints(self, item: SliceItem, previous: Bools | None) -> Hints:
+        """The prompts of a slice, as those of a volume of one slice, in pixels.
 
-def _hints(item: SliceItem, previous: Bools | None) -> Hints:
-    """The prompts of a slice, as those of a volume of one slice, in pixels.
-
-    Points that contradict the last answer correct it. If none does, a box is new, and is looked at with the answer.
-    """
-    points = np.column_stack([np.zeros(len(item.points), np.int64), item.points])
-    mask = Mask.empty() if previous is None else Mask.of(previous[None])
-    correct = bool((mask.contains(points[:, :3]) != (points[:, 3] == 1)).any())
-    blocks = np.zeros((0, 6), np.int64)
-    if item.box is not None and not (correct and mask.any()):
-        y0, x0, y1, x1 = item.box
-        blocks, mask = np.array([(0, y0, x0, 1, y1, x1)]), Mask.empty()
-    return Hints(points, blocks, mask, _PIXELS)
+        Points that contradict the last answer correct it. If none does, a box is new, and is looked at with the answer.
+        """
+        points = np.column_stack([np.zeros(len(item.points), np.int64), item.points])
+        mask = Mask.empty() if previous is None else Mask.of(previous[None])
+        correct = bool((mask.contains(points[:, :3]) != (points[:, 3] == 1)).any())
+        blocks = np.zeros((0, 6), np.int64)
+        if item.box is not None and not (correct and mask.any()):
+            y0, x0, y1, x1 = item.box
+            blocks, mask = np.array([(0, y0, x0, 1, y1, x1)]), Mask.empty()
+        return Hints(points, blocks, mask, _PIXELS, float(self.radius), float(self.reach) or 1.0)
 
 
 _PIXELS = (1.0, 1.0, 1.0)

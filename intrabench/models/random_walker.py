@@ -70,16 +70,16 @@ class RandomWalker(VolumeModel):
             TimeoutError: it took longer than `time_limit_s`; looked at between all steps and iterations.
         """
         check = _Deadline(self.time_limit_s)
-        hints = Hints.of(request, volume.spacing_mm)
-        fine = hints.frame(volume, self.margin_mm, self.size_mm)
+        hints = Hints.of(request, volume.spacing_mm, self.seed_mm, self.size_mm)
+        fine = hints.frame(volume, self.margin_mm)
         if fine is None:  # there are no prompts
             return Answer(request.mask)
         frame = fine.coarse(self.max_voxels)
         zones = hints.zones(frame)
-        labels = hints.labels(frame, zones, self.seed_mm)
+        labels = hints.labels(frame, zones)
         check()
         chance = frame.refine(self._chance(frame, hints, zones, labels, frame.image(volume.array), check))
-        sure = hints.labels(fine, zones.refined(frame), self.seed_mm)
+        sure = hints.labels(fine, zones.refined(frame))
         check()
         inside = np.where(sure == UNKNOWN, chance > 0.5, sure == TARGET)
         kept = _pieces(inside, sure == TARGET, boxed=len(hints.blocks) > 0)
@@ -99,7 +99,7 @@ class RandomWalker(VolumeModel):
         elif boxed:
             odds = frame.boxes(hints.blocks)[1]
         else:
-            odds = (1 - (frame.distance_mm(known) / hints.size_mm(self.size_mm)) ** 2) / 2
+            odds = (1 - (frame.distance_mm(known) / hints.size_mm) ** 2) / 2
         odds = zones.odds(odds.clip(-_SURE, _SURE), _SURE / 2)
         chance = np.where(free, expit(odds), known)
         if not boxed and not hints.corrects:  # the target's tissue is known only at the clicks

@@ -45,17 +45,17 @@ class SeededModel(VolumeModel):
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         """Divide what the prompts leave open; valid for the whole volume, and empty without a target."""
-        hints = Hints.of(request, volume.spacing_mm)
-        fine = hints.frame(volume, self.margin_mm, self.size_mm)
+        hints = Hints.of(request, volume.spacing_mm, self.seed_mm, self.size_mm)
+        fine = hints.frame(volume, self.margin_mm)
         if fine is None:  # there are no prompts
             return Answer(request.mask)
         frame = fine.coarse(self.max_voxels)
         zones = hints.zones(frame)
-        seeds = hints.labels(frame, zones, self.seed_mm, self.middle)
+        seeds = hints.labels(frame, zones, self.middle)
         inside = seeds == TARGET
         if inside.any() and (seeds == UNKNOWN).any():
             inside = _seeded(self.divide(frame, frame.image(volume.array), seeds), inside)
-        sure = hints.labels(fine, zones.refined(frame), self.seed_mm, self.middle)  # on coarse cells several share one
+        sure = hints.labels(fine, zones.refined(frame), self.middle)  # on coarse cells several share one
         return Answer(with_labels(hints, fine, frame.refine(inside.astype(np.float64)) > 0.5, sure))
 
 

@@ -21,7 +21,7 @@ from intrabench.volume import Volume
 
 UNKNOWN, BACKGROUND, TARGET = -1, 0, 1
 
-REACH = 1.5
+REACH = 2.0
 """A point that contradicts a box or an answer reaches so many times as far as what it contradicts is from it."""
 SURE = 0.5
 """And so many times as far it is a seed, unless the answer so far is thinner."""
@@ -38,16 +38,18 @@ class Hints:
     points: rows ``z, y, x, label``, oldest first, scribbles included. blocks: rows ``z0, y0, x0, z1, y1, x1``,
     half-open: the boxes that say where the target lies; none if the newest turn corrects an answer by points. mask: the
     answer so far where it stands: everywhere in a correction, beside the blocks if the newest turn has 2D boxes, and
-    nowhere if it has a 3D box.
+    nowhere if it has a 3D box. seed_mm: radius of a point. expected_mm: radius of a target that has one point.
     """
 
     points: Ints
     blocks: Ints
     mask: Mask
     spacing_mm: Spacing
+    seed_mm: float
+    expected_mm: float
 
     @classmethod
-    def of(cls, request: Request, spacing_mm: Spacing) -> Hints:
+    def of(cls, request: Request, spacing_mm: Spacing, seed_mm: float, expected_mm: float) -> Hints:
         """Collect the turns: a later 3D box replaces an earlier one, a later 2D box an earlier one on its slice.
 
         2D boxes win over a 3D box, as they say more. A slice between two boxed slices without an own box gets the box
@@ -74,20 +76,21 @@ class Hints:
             rows = np.arange(mask.box[0], mask.box[3])
             governed = ((rows[:, None] >= blocks[:, 0]) & (rows[:, None] < blocks[:, 3])).any(axis=1)
             mask = Mask.of(mask.array & ~governed[:, None, None], mask.start)
-        return cls(np.vstack(points), blocks, mask, spacing_mm)
+        return cls(np.vstack(points), blocks, mask, spacing_mm, seed_mm, expected_mm)
 
     @property
     def corrects(self) -> bool:
         """Whether the newest turn corrects an answer by points."""
         return self.mask.any() and not len(self.blocks)
 
-    def size_mm(self, expected: float) -> float:
-        """The radius that is expected of a target with points alone: half the extent of several, else `expected`."""
+    @property
+    def size_mm(self) -> float:
+        """The radius that is expected of a target with points alone: half the extent of several, else `expected_mm`."""
         inside = self.points[self.points[:, 3] == 1, :3]
         if len(inside) < 2:
-            return expected
+            return self.expected_mm
         extent = (inside.max(axis=0) - inside.min(axis=0)) * self.spacing_mm
-        return float(extent.max()) / 2 or expected
+        return float(extent.max()) / 2 or self.expected_mm
 
     @cached_property
     def contradictions(self) -> tuple[Ints, Floats, Floats]:
@@ -97,21 +100,21 @@ class Hints:
             wrong = self.points[self.mask.contains(self.points[:, :3]) != label]
             away = _from_mask(wrong, self.mask, self.spacing_mm)
             thin = _thickness(self.mask, self.spacing_mm) if len(wrong) else 0.0
-            away = np.minimum(away, 2 * thin)  # along a cord a point may be far from what is known of it
+            away = np.minimum(away, 2 * max(thin, self.expected_mm))  # along a cord it may be far from what is known
         else:
             away, thin = _from_blocks(self.points, self.blocks, self.spacing_mm), 0.0
             within = _in_blocks(self.points, self.blocks)
             wrong, away = (each[(within != label) & bool(len(self.blocks))] for each in (self.points, away))
         reach = REACH * away + sorted(self.spacing_mm)[1]
-        return wrong, reach, np.minimum(SURE * away, thin)
+        return wrong, reach, np.minimum(np.maximum(SURE * away, np.minimum(away, self.seed_mm)), thin)
 
-    def frame(self, volume: Volume, margin_mm: float, expected_mm: float) -> Frame | None:
+    def frame(self, volume: Volume, margin_mm: float) -> Frame | None:
         """The neighbourhood of what is left open, and a margin; None if nothing is said."""
         wrong, reach, _ = self.contradictions
         boxes = [_around(wrong[:, :3], reach + margin_mm, volume.spacing_mm)]
         if not self.corrects:
             boxes.append(_around(self.blocks, np.full(len(self.blocks), margin_mm), volume.spacing_mm))
-            radius = margin_mm if len(self.blocks) else SIZES * self.size_mm(expected_mm)
+            radius = margin_mm if len(self.blocks) else SIZES * self.size_mm
             boxes.append(_around(self.points[:, :3], np.full(len(self.points), radius), volume.spacing_mm))
         elif not len(wrong):
             boxes.append(_around(self.points[:, :3], np.zeros(len(self.points)), volume.spacing_mm))
@@ -138,7 +141,7 @@ class Hints:
             certain.append(np.where(near <= 1, frame.near(wrong[mine], sure[mine].clip(1e-3)), 2.0))
         return Zones(level[0], level[1], certain[0], certain[1])
 
-    def labels(self, frame: Frame, zones: Zones, seed_mm: float, middle: float = 0.0) -> Labels:
+    def labels(self, frame: Frame, zones: Zones, middle: float = 0.0) -> Labels:
         """`TARGET`, `BACKGROUND` or `UNKNOWN` for each cell.
 
         middle: the part of a box's width that is target, unless a negative point is near.
@@ -155,7 +158,7 @@ class Hints:
         labels[(zones.negative <= 1) & (labels == TARGET)] = UNKNOWN
         labels[(zones.surely_positive <= 1) & (labels == UNKNOWN)] = TARGET
         labels[(zones.surely_negative <= 1) & (labels == UNKNOWN)] = BACKGROUND
-        drawn = frame.seeds(self.points, 0.0 if self.corrects else seed_mm)
+        drawn = frame.seeds(self.points, 0.0 if self.corrects else self.seed_mm)
         return np.where(drawn == UNKNOWN, labels, drawn).astype(np.int8)
 
     def _open(self, frame: Frame, middle: float) -> Labels:
@@ -189,7 +192,7 @@ class Zones:
         return Zones(*(frame.refine(each) for each in vars(self).values()))
 
     def odds(self, odds: Floats, most: float) -> Floats:
-        """Log-odds, changed to those of the points: `most` beside a point, 0 where it reaches its contradiction."""
+        """Log-odds, changed to those of the points: `most` beside a point, less than 0 from 0.7 of its reach on."""
         odds = np.where(self.positive <= 1, np.maximum(odds, most * (1 - 2 * self.positive**2)), odds)
         return np.where(self.negative <= 1, np.minimum(odds, most * (2 * self.negative**2 - 1)), odds)
 

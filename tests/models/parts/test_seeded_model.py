@@ -12,15 +12,16 @@ from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request
 from intrabench.models.graph_cut import GraphCut
 from intrabench.models.grow_from_seeds import GrowFromSeeds
-from intrabench.models.parts.neighbourhood import Hints
-from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
+from intrabench.models.interval import Interval
+from intrabench.models.parts.seeded_model import SeededModel
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN, Hints
 from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.test_random_walker import ball, dice, tight, tight_slices
 from tests.test_orientations import ORDERS, in_order, outcome, scan
 
-BOTH = pytest.mark.parametrize("model", [GraphCut(), GrowFromSeeds()], ids=lambda model: model.name)
+ALL = pytest.mark.parametrize("model", [GraphCut(), GrowFromSeeds(), Interval()], ids=lambda model: model.name)
 
 
 def found(model: SeededModel, volume: Volume, *prompts: Prompts, mask: Mask | None = None) -> Any:
@@ -39,11 +40,11 @@ def stroke(*voxels: tuple[int, int, int], label: int = 1) -> Prompts:
 class TestSeeds:
     def seeds(self, *prompts: Prompts, shape: tuple[int, int, int] = (9, 9, 9), **parameters: Any) -> Any:
         model = GraphCut(seed_mm=0, **parameters)
-        hints = Hints.of(Request("s", tuple(Turn(one) for one in prompts)))
+        hints = Hints.of(Request("s", tuple(Turn(one) for one in prompts)), (1.0, 1.0, 1.0), 0.0, model.size_mm)
         scan = Volume.from_canonical(np.zeros(shape, np.float32), (1.0, 1.0, 1.0))
-        frame = hints.frame(scan, model.margin_mm, model.radius_mm)
+        frame = hints.frame(scan, model.margin_mm)
         assert frame is not None
-        return frame.box, model.seeds(frame, hints)
+        return frame.box, hints.labels(frame, hints.zones(frame), model.middle)
 
     def test_outside_of_a_box_is_background_and_its_middle_is_target(self) -> None:
         _, seeds = self.seeds(box3d((2, 2, 2, 7, 7, 7)))
@@ -74,7 +75,7 @@ class TestSeeds:
         assert (all_near == TARGET).sum() > 100  # else nothing would be target
 
     def test_without_boxes_the_border_of_the_neighbourhood_is_background(self) -> None:
-        box, seeds = self.seeds(points([(3, 10, 10)]), shape=(21, 21, 21), radius_mm=5)
+        box, seeds = self.seeds(points([(3, 10, 10)]), shape=(21, 21, 21), size_mm=2)
         assert box == (0, 4, 4, 10, 17, 17)
         border = np.ones(seeds.shape, dtype=bool)
         border[:-1, 1:-1, 1:-1] = False  # but not where the volume ends
@@ -86,7 +87,7 @@ class TestSeeds:
         assert (seeds == BACKGROUND).sum() == 81 - 49
 
 
-@BOTH
+@ALL
 class TestFinds:
     @pytest.mark.parametrize("prompt", [tight, tight_slices])
     def test_ball_by_boxes(self, model: SeededModel, prompt: Any) -> None:
