@@ -95,12 +95,12 @@ class RandomWalker(VolumeModel):
         image, free, boxed = normalised(image), labels == UNKNOWN, len(hints.blocks) > 0
         known = labels == TARGET
         if hints.corrects:
-            odds = np.where(frame.mask(hints.mask), _SURE / 2, -_SURE / 2)
+            odds = np.where(frame.mask(hints.mask), _SURE, -_SURE)
         elif boxed:
             odds = frame.boxes(hints.blocks)[1]
         else:
             odds = (1 - (frame.distance_mm(known) / hints.size_mm) ** 2) / 2
-        odds = zones.odds(odds.clip(-_SURE, _SURE), _SURE / 2)
+        odds = zones.odds(odds.clip(-_SURE, _SURE))
         chance = np.where(free, expit(odds), known)
         if not boxed and not hints.corrects:  # the target's tissue is known only at the clicks
             near = np.exp(-((frame.distance_mm(known) / (2 * self.seed_mm)) ** 2))

@@ -191,10 +191,10 @@ class Zones:
         """The same for the voxels of a coarse frame."""
         return Zones(*(frame.refine(each) for each in vars(self).values()))
 
-    def odds(self, odds: Floats, most: float) -> Floats:
-        """Log-odds, changed to those of the points: `most` beside a point, less than 0 from 0.7 of its reach on."""
-        odds = np.where(self.positive <= 1, np.maximum(odds, most * (1 - 2 * self.positive**2)), odds)
-        return np.where(self.negative <= 1, np.minimum(odds, most * (2 * self.negative**2 - 1)), odds)
+    def odds(self, odds: Floats) -> Floats:
+        """Log-odds of a place, changed to those of the points: positive where one is a seed, then less."""
+        odds = np.where(self.positive <= 1, np.maximum(odds, (1 - self.surely_positive**2) / 2), odds)
+        return np.where(self.negative <= 1, np.minimum(odds, (self.surely_negative**2 - 1) / 2), odds)
 
 
 def cleaned(answer: Bools, labels: Labels) -> Bools:
