@@ -108,8 +108,9 @@ class RandomWalker(VolumeModel):
         check()
         room = (labels != BACKGROUND) | (not boxed)
         system, inflow = _walks(image, frame.step_mm, free, room, known, self.beta)
+        counted = ~free if hints.corrects else None
         for _ in range(_PASSES if boxed else 1):
-            prior = expit(odds + log_ratio(image, chance))[free]
+            prior = expit(odds + log_ratio(image, chance, counted, missed=counted is not None))[free]
             check()
             chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
         return chance

@@ -160,19 +160,24 @@ def normalised(image: Floats) -> Floats:
     return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
 
 
-def log_ratio(image: Floats, chance: Floats, inside: Bools | None = None) -> Floats:
+def log_ratio(image: Floats, chance: Floats, inside: Bools | None = None, *, missed: bool = False) -> Floats:
     """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
 
     chance: the weights with which cells count as target; the rest is background. inside: only these cells count.
+    missed: a part of what counts as background is known to be target.
     """
     from scipy import ndimage
 
     bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
     counted, weights = (bins.ravel(), chance.ravel()) if inside is None else (bins[inside], chance[inside])
     total = np.bincount(counted, minlength=BINS)
-    target = np.bincount(counted, weights, BINS)
-    ratio = []
-    for counts in (target, total - target):
-        smooth = ndimage.gaussian_filter1d(counts, 1.5, mode="nearest")
-        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / BINS))  # 1 % of voxels may have any intensity
-    return np.asarray((ratio[0] - ratio[1])[bins], dtype=np.float64)
+    counts = np.bincount(counted, weights, BINS)
+    target, other = (ndimage.gaussian_filter1d(one, 1.5, mode="nearest") for one in (counts, total - counts))
+    target, other = (one / max(one.sum(), 1e-9) for one in (target, other))
+    if missed and target.any():
+        # The background is a mixture with the target: its share is at most what the intensities of the target leave.
+        usual = target >= target.max() / 2
+        other = np.maximum(other - (other[usual] / target[usual]).min() * target, 0.0)
+        other /= max(other.sum(), 1e-9)
+    ratio = np.log(target + 0.01 / BINS) - np.log(other + 0.01 / BINS)  # 1 % of voxels may have any intensity
+    return np.asarray(ratio[bins], dtype=np.float64)
