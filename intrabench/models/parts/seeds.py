@@ -103,7 +103,7 @@ class Hints:
             away = np.minimum(away, 2 * max(thin, self.expected_mm))  # along a cord it may be far from what is known
         else:
             away, thin = _from_blocks(self.points, self.blocks, self.spacing_mm), 0.0
-            within = _in_blocks(self.points, self.blocks)
+            within = _in_blocks(self.points, self.blocks) | self.mask.contains(self.points[:, :3])
             wrong, away = (each[(within != label) & bool(len(self.blocks))] for each in (self.points, away))
         reach = REACH * away + sorted(self.spacing_mm)[1]
         return wrong, reach, np.minimum(np.maximum(SURE * away, np.minimum(away, self.seed_mm)), thin)
@@ -260,6 +260,8 @@ def _from_mask(points: Ints, mask: Mask, spacing_mm: Spacing) -> Floats:
         if not mine.any():
             continue
         rim = ndimage.binary_dilation(around) & ~around if inside else around & ~ndimage.binary_erosion(around)
+        if inside and len(mask.array) == 1:  # what lies beside a mask in one slice lies in that slice
+            rim[[0, 2]] = False
         voxels = np.argwhere(rim) + mask.start - 1
         _, nearest = KDTree(voxels * spacing_mm).query(points[mine, :3] * np.array(spacing_mm))
         apart = (np.abs(points[mine, :3] - voxels[nearest]) - 1).clip(0) * spacing_mm
@@ -268,11 +270,15 @@ def _from_mask(points: Ints, mask: Mask, spacing_mm: Spacing) -> Floats:
 
 
 def _thickness(mask: Mask, spacing_mm: Spacing) -> float:
-    """The radius of the largest ball in a mask, in mm."""
+    """The radius of the largest ball in a mask, in mm; of a mask in one slice, of the largest disc."""
     import edt
 
     voxels = np.ascontiguousarray(mask.array).view(np.uint8)
-    return float(np.asarray(edt.edt(voxels, anisotropy=spacing_mm, black_border=True)).max())
+    planar = len(voxels) == 1
+    found = edt.edt(
+        voxels[0] if planar else voxels, anisotropy=spacing_mm[1:] if planar else spacing_mm, black_border=True
+    )
+    return float(np.asarray(found).max())
 
 
 def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:
