@@ -103,7 +103,7 @@ def scans() -> Iterator[Case]:
     yield cord()
     for name, most in SCANS.items():
         dataset = registry.make("datasets", name)
-        found = []
+        found = list[Target]()
         for case in dataset.cases():
             cases.prepare(dataset, case)
             opened = cases.open_case(dataset, case)

@@ -74,8 +74,7 @@ class Hints:
             mask = Mask.empty()
         elif mask.any():
             rows = np.arange(mask.box[0], mask.box[3])
-            governed = ((rows[:, None] >= blocks[:, 0]) & (rows[:, None] < blocks[:, 3])).any(axis=1)
-            mask = Mask.of(mask.array & ~governed[:, None, None], mask.start)
+            mask = Mask.of(mask.array & ~_with_block(rows, rows + 1, blocks)[:, None, None], mask.start)
         return cls(np.vstack(points), blocks, mask, spacing_mm, seed_mm, expected_mm)
 
     @property
@@ -152,7 +151,8 @@ class Hints:
         else:
             labels = self._open(frame, middle)
             if self.mask.any():
-                beside = ~_slices_of(frame, self.blocks)[:, None, None]
+                first = frame.box[0] + np.arange(frame.cells[0]) * frame.factor[0]
+                beside = ~_with_block(first, first + frame.factor[0], self.blocks)[:, None, None]
                 labels = np.where(beside, np.where(standing, TARGET, BACKGROUND), labels).astype(np.int8)
         labels[(zones.positive <= 1) & (labels == BACKGROUND)] = UNKNOWN
         labels[(zones.negative <= 1) & (labels == TARGET)] = UNKNOWN
@@ -224,15 +224,17 @@ def _around(corners: Ints, radii_mm: Floats, spacing_mm: Spacing) -> Ints:
     return np.hstack([low - grown, high + grown])
 
 
-def _slices_of(frame: Frame, blocks: Ints) -> Bools:
-    """Which slices of the cells of a frame have a block."""
-    first = frame.box[0] + np.arange(frame.cells[0]) * frame.factor[0]
-    return ((first[:, None] + frame.factor[0] > blocks[:, 0]) & (first[:, None] < blocks[:, 3])).any(axis=1)
+def _with_block(first: Ints, stop: Ints, blocks: Ints) -> Bools:
+    """Which ranges of slices, half-open, a block reaches into."""
+    reached: Bools = np.any((stop[:, None] > blocks[:, 0]) & (first[:, None] < blocks[:, 3]), axis=1)
+    return reached
 
 
 def _in_blocks(points: Ints, blocks: Ints) -> Bools:
+    """Which points lie in a block."""
     at = points[:, None, :3]
-    return ((at >= blocks[:, :3]) & (at < blocks[:, 3:])).all(axis=2).any(axis=1)
+    inside: Bools = np.any(np.all((at >= blocks[:, :3]) & (at < blocks[:, 3:]), axis=2), axis=1)
+    return inside
 
 
 def _from_blocks(points: Ints, blocks: Ints, spacing_mm: Spacing) -> Floats:
