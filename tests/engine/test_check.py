@@ -190,7 +190,7 @@ def test_the_command_ends_with_0_1_or_2(
     monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
     sound = say("check", "box_fill")
     assert (sound.code, sound.err) == (0, "")
-    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 12
+    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 13
     assert line_with(sound.out, "prompt box2d").partition("; ")[0] == wording  # then come times
     deaf = say("check", "deaf", "--plugin", "deaf.py")
     assert (deaf.code, deaf.err) == (1, "")
