@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from intrabench.mask import Bools, Floats32, Mask
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
 from intrabench.models.parts.neighbourhood import Frame
-from intrabench.models.parts.seeds import BACKGROUND, SIZES, TARGET, UNKNOWN, Hints, cleaned
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN, Hints, cleaned, seeded
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.specs.values import Iterations, Pixels
 from intrabench.volume import Volume
@@ -23,9 +23,9 @@ class GrabCut(SliceModel):
     """GrabCut on slices (Rother et al., SIGGRAPH 2004), from OpenCV: takes boxes, points, and its own last answer.
 
     Everything outside a box is background, and so are the pixels within `radius` of a negative point; the pixels within
-    `radius` of a positive point are target. Without a box, what is near the points may be either, and the initial guess
-    is a disc of `reach` pixels around them. A correction changes only the surroundings of the points that contradict
-    the last answer. iterations: how often colour models and cut alternate.
+    `radius` of a positive point are target. Without a box, what is within `reach` pixels of the points may be either.
+    A correction changes only the surroundings of the points that contradict the last answer. Pieces without a point are
+    dropped, unless there is none. iterations: how often colour models and cut alternate.
     """
 
     name = "grabcut"
@@ -70,6 +70,8 @@ class GrabCut(SliceModel):
             back, front = np.zeros((1, 65)), np.zeros((1, 65))
             cv2.grabCut(image, labels, (0, 0, 1, 1), back, front, self.iterations, cv2.GC_INIT_WITH_MASK)
             target = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
+        if (sure == TARGET).any():
+            target = seeded(target, sure == TARGET)
         target = cleaned(target[None], sure[None])[0]
         return SliceResult(target, target.astype(np.float32))
 
@@ -89,7 +91,7 @@ class GrabCut(SliceModel):
         else:
             far = frame.distance_mm(frame.seeds(hints.points, 0.0) == 1)[0]
             likely = far <= self.reach
-            seeds = np.where((far > SIZES * self.reach) & (seeds == UNKNOWN), BACKGROUND, seeds)
+            seeds = np.where((far > self.reach) & (seeds == UNKNOWN), BACKGROUND, seeds)
         open_ = np.where(likely, cv2.GC_PR_FGD, cv2.GC_PR_BGD)
         return np.select([seeds == TARGET, seeds == BACKGROUND], [cv2.GC_FGD, cv2.GC_BGD], open_).astype(np.uint8)
 

@@ -88,10 +88,10 @@ def test_a_correction_goes_on_from_the_last_answer() -> None:
 
 def test_labels_of_a_first_turn() -> None:
     clicked = GrabCut(radius=1, reach=3).labels(item([(10, 10, 1), (10, 12, 0)], shape=(20, 30)))
-    assert clicked[10, 6:16].tolist() == [PR_BGD, PR_FGD, PR_FGD, FGD, FGD, BGD, BGD, BGD, PR_BGD, PR_BGD]
+    assert clicked[10, 6:16].tolist() == [BGD, PR_FGD, PR_FGD, FGD, FGD, BGD, BGD, BGD, BGD, BGD]
     assert np.count_nonzero(clicked == FGD) == 4  # five, but the later negative point took one
     assert clicked[7, 10] == PR_FGD
-    assert clicked[6, 10] == PR_BGD
+    assert clicked[6, 10] == BGD
     boxed = GrabCut(radius=0).labels(item([(0, 0, 1)], (2, 3, 5, 9), shape=(20, 30)))
     assert (boxed[2:5, 3:9] == PR_FGD).all()
     assert boxed[0, 0] == FGD

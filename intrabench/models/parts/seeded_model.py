@@ -12,7 +12,7 @@ from annotated_types import Interval
 from intrabench.mask import Bools, Floats
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.parts.neighbourhood import Frame, Labels, SeedRadius
-from intrabench.models.parts.seeds import TARGET, UNKNOWN, Hints, with_labels
+from intrabench.models.parts.seeds import TARGET, UNKNOWN, Hints, seeded, with_labels
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Millimetres, Positive, Voxels
@@ -54,14 +54,6 @@ class SeededModel(VolumeModel):
         seeds = hints.labels(frame, zones, self.middle)
         inside = seeds == TARGET
         if inside.any() and (seeds == UNKNOWN).any():
-            inside = _seeded(self.divide(frame, frame.image(volume.array), seeds), inside)
+            inside = seeded(self.divide(frame, frame.image(volume.array), seeds), inside)
         sure = hints.labels(fine, zones.refined(frame), self.middle)  # on coarse cells several share one
         return Answer(with_labels(hints, fine, frame.refine(inside.astype(np.float64)) > 0.5, sure))
-
-
-def _seeded(cells: Bools, seeds: Bools) -> Bools:
-    """The pieces of `cells`, 26-connected, that have a seed."""
-    from scipy import ndimage
-
-    pieces, _ = ndimage.label(cells, np.ones((3, 3, 3)))
-    return np.isin(pieces, np.setdiff1d(pieces[seeds], 0))

@@ -197,6 +197,14 @@ class Zones:
         return np.where(self.negative <= 1, np.minimum(odds, (self.surely_negative**2 - 1) / 2), odds)
 
 
+def seeded(cells: Bools, seeds: Bools) -> Bools:
+    """The pieces of `cells`, connected through corners, too, that have a seed."""
+    from scipy import ndimage
+
+    pieces, _ = ndimage.label(cells, np.ones((3,) * cells.ndim))
+    return np.isin(pieces, np.setdiff1d(pieces[seeds], 0))
+
+
 def cleaned(answer: Bools, labels: Labels) -> Bools:
     """An answer without speckles: an open voxel that no neighbour in its slice agrees with takes their label."""
     from scipy import ndimage
