@@ -8,6 +8,7 @@ import sys
 NAMES = (
     "overhead",
     "refinement",
+    "corrections",
     "click",
     "clickability",
     "surface",

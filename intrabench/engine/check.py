@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import permutations
 from typing import Any, get_args
 
 import numpy as np
@@ -16,6 +17,7 @@ from intrabench.engine.integrity import REMEDY, IntegrityCheck
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
+from intrabench.metrics.parts.overlap import Overlap
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
 from intrabench.play.lockstep import ask
 from intrabench.prompts import STROKES, PromptKind, Prompts, boxes, points
@@ -37,7 +39,7 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report; `ok` is None for a measurement."""
+    """One line of the report; `ok` is None for a measurement or a warning."""
 
     name: str
     ok: bool | None
@@ -74,6 +76,7 @@ def _findings(runner: ModelRunner) -> Iterator[Finding]:
         _repeated,
         _together,
         _feedback,
+        _mixtures,
         _orientations,
         _prompt_outside,
         _no_prompts,
@@ -173,6 +176,25 @@ def _feedback(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) ->
     )
     yield Finding("feedback", same, message)
     yield Finding("time per round", None, f"{seconds:.3f} s for a correction of the answer before")
+
+
+def _mixtures(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """Warns if a truthful prompt of a second kind, in any order, halves the Dice of the answer to the first."""
+    target, lost = targets[0], list[str]()
+    pairs = list(permutations(sorted(runner.model.abilities.accepts - {"text"}), 2))
+    with runner.open(volume) as image:
+        for kinds in pairs:
+            asked, dice = Request(f"{kinds}", ()), list[float]()
+            for kind in kinds:
+                asked = replace(asked, turns=(*asked.turns, _turn(kind, target)))
+                answer = _answer(image, asked)
+                asked = replace(asked, mask=asked.mask.overwrite(answer.update, answer.valid), memory=answer.memory)
+                dice.append(Overlap.of(target.mask, asked.mask).dice)
+            if dice[1] < dice[0] / 2:
+                lost.append(f"{kinds[1]} after {kinds[0]}: Dice {dice[0]:.2f} to {dice[1]:.2f}")
+    if pairs:
+        warning = f"Warning: a truthful prompt of another kind halves the Dice ({'; '.join(lost)})"
+        yield Finding("mixtures", None if lost else True, warning if lost else "no second prompt halves the Dice")
 
 
 def _orientations(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:

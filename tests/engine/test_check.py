@@ -13,6 +13,7 @@ from intrabench.datasets.base import Files
 from intrabench.engine import check as module
 from intrabench.engine.check import SCAN, Finding, check, prompt
 from intrabench.engine.session_spec import ModelRunner
+from intrabench.mask import Mask
 from intrabench.models.base import Answer, Model, Request
 from intrabench.models.random_walker import RandomWalker
 from intrabench.prompts import PromptKind
@@ -54,6 +55,22 @@ def test_every_kind_of_prompt_is_tried() -> None:
     kinds = [name for name in found if name.startswith("prompt ")]
     assert kinds == ["prompt box2d", "prompt box3d", "prompt point", "prompt scribble", "prompt outside"]
     assert all(finding.ok is not False for finding in found.values())
+
+
+def test_a_truthful_prompt_that_empties_the_answer_is_a_warning() -> None:
+    class Emptying(RandomWalker):
+        accepts = frozenset({"point", "box3d"})
+
+        def segment_one(self, volume: Volume, request: Request) -> Answer:
+            kinds = [turn.prompts.kinds for turn in request.turns]
+            return Answer(Mask.empty()) if {"box3d"} in kinds[1:] else super().segment_one(volume, request)
+
+    found = findings(Emptying())["mixtures"]
+    assert found.ok is None
+    assert found.message.startswith("Warning")
+    assert "box3d after point" in found.message
+    assert "point after box3d" not in found.message
+    assert findings(RandomWalker())["mixtures"].ok
 
 
 def test_memory_is_replayed_with_turns_of_the_user() -> None:
@@ -173,7 +190,7 @@ def test_the_command_ends_with_0_1_or_2(
     monkeypatch.setenv("INTRABENCH_WEIGHTS", "nothing")
     sound = say("check", "box_fill")
     assert (sound.code, sound.err) == (0, "")
-    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 12
+    assert [line[:40].split("  ")[0].strip() for line in sound.out.splitlines() if line[:3] != "   "] == ["ok"] * 13
     assert line_with(sound.out, "prompt box2d").partition("; ")[0] == wording  # then come times
     deaf = say("check", "deaf", "--plugin", "deaf.py")
     assert (deaf.code, deaf.err) == (1, "")
