@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Bools, Floats, Ints, Mask, grow
 from intrabench.models.base import Request
-from intrabench.prompts import counting_boxes2d
 from intrabench.models.parts.neighbourhood import Frame, Labels, Spacing
+from intrabench.prompts import counting_boxes2d
 from intrabench.volume import Volume
 
 UNKNOWN, BACKGROUND, TARGET = -1, 0, 1
