@@ -116,9 +116,9 @@ class Combined(Prompter):
             turn = refinement.correct(*self._looking(corrector, undone.without(mask)))
             if turn is None and undone.prompts:  # nothing else is wrong
                 turn = refinement.correct(*self._looking(corrector, mask))
-            if turn is None or undone.has(turn.prompts):
+            given, before = turn and checked_turn(turn, f"{refinement.name}.correct"), mask
+            if given is None or undone.has(given.prompts):
                 return
-            given, before = checked_turn(turn, f"{refinement.name}.correct"), mask
             mask = yield replace(given, afresh=refinement.previous == "drop")
             if self.undoes and loss(user.target, before, mask) > refinement.undo:
                 mask = yield Turn(Prompts(), (Undo(),))

@@ -114,7 +114,7 @@ def test_other_weights_than_the_registered_belong_to_the_name_and_the_key(brough
         "some (random weights)",
         "some",
     ]
-    takes = (3, "point", "none", False)  # no derived prompts, and not its own last answer
+    takes = (3, "point", "none", False, "one_negative")  # no derived prompts, not its own last answer
     assert [runner.identity for runner in runners] == [
         ("some:size=s", version_of(Some), sha256, "float32", *takes) for sha256 in (ABC, ABC, ABD, "random", "")
     ]

@@ -147,7 +147,7 @@ def test_texts_are_told_beside_the_prompts_that_have_a_place() -> None:
     row |= {"fp_voxels": 4, "fn_voxels": 5}
     target = make_target(np.ones((2, 4, 4), dtype=bool))
     volume = Volume.from_canonical(np.zeros((2, 4, 4), dtype=np.int16))
-    shown = [_Given.of(turn.prompts) for turn in given]
+    shown = [_Given.of(turn) for turn in given]
     window = Window.around(target, [], [one.drawn for one in shown], volume)
     told = _round(row, [], shown, window)
     assert told["typed"] == ["left kidney", "kidney"]
