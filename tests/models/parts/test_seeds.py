@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -18,6 +19,7 @@ from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
 from intrabench.protocols import protocol
+from intrabench.randomness import stream
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
@@ -107,7 +109,9 @@ def played(model: Model, volume: Volume, given: Sequence[Prompts]) -> list[np.nd
     mask, memory, taken, found = Mask.empty(), None, list[Turn](), list[np.ndarray]()
     with model.open(volume) as image:
         for one in given:
-            turn, _ = adapt(Turn(one, (Click(),)), model.abilities, mask, first=not taken, earlier=taken)
+            turn, _ = adapt(
+                Turn(one, (Click(),)), model.abilities, mask, partial(stream, 0), first=not taken, earlier=taken
+            )
             taken.append(turn)
             (answer,) = image.segment([Request("key", tuple(taken), mask, memory)])
             assert isinstance(answer, Answer)
