@@ -107,7 +107,14 @@ def played(model: Model, volume: Volume, given: Sequence[Prompts]) -> list[np.nd
     mask, memory, taken, found = Mask.empty(), None, list[Turn](), list[np.ndarray]()
     with model.open(volume) as image:
         for one in given:
-            turn, _ = adapt(Turn(one, (Click(),)), model.abilities, mask, first=not taken, earlier=taken)
+            turn, _ = adapt(
+                Turn(one, (Click(),)),
+                model.abilities,
+                mask,
+                lambda _: np.random.default_rng(0),
+                first=not taken,
+                earlier=taken,
+            )
             taken.append(turn)
             (answer,) = image.segment([Request("key", tuple(taken), mask, memory)])
             assert isinstance(answer, Answer)
