@@ -14,7 +14,8 @@ class Destroyed(Metric):
 
     Counted are the voxels that belong to the target or to either answer; all others are right before and after. Lost
     target and new background count alike. 0: the round destroyed nothing, whatever it left to correct; 1: all that was
-    right is wrong. It has no value in round 0, nor where nothing was right.
+    right is wrong. It has no value in round 0, nor where the answer before had nothing of the target: right was only
+    background then, and any new voxel outside the target would count as all of it.
     """
 
     name = "destroyed"
@@ -29,5 +30,7 @@ class Destroyed(Metric):
         if pair.before is None:
             return None
         truth, then, now = pair.truth_array, pair.before.crop(pair.box), pair.answer_array
+        if not (then & truth).any():
+            return None
         right = (then == truth) & (truth | now)  # in neither there was nothing to destroy
-        return float((right & (now != truth)).sum() / right.sum()) if right.any() else None
+        return float((right & (now != truth)).sum() / right.sum())

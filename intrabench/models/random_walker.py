@@ -83,7 +83,8 @@ class RandomWalker(VolumeModel):
         sure = hints.labels(fine, zones.refined(frame))
         check()
         inside = np.where(sure == UNKNOWN, chance > 0.5, sure == TARGET)
-        kept = _pieces(inside, sure == TARGET, boxed=len(hints.blocks) > 0)
+        boxed = (intersection(tuple(block), fine.box) for block in hints.blocks.tolist())
+        kept = _pieces(inside, sure == TARGET, [box_slices(box, fine.box[:3]) for box in boxed if box is not None])
         found = with_labels(hints, fine, kept, sure)
         return Answer(found, scores=_scores(found, chance, fine) if request.scores else None)
 
@@ -201,8 +202,8 @@ def _solve(
     return np.asarray(p, dtype=np.float64).clip(0, 1)
 
 
-def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
-    """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece."""
+def _pieces(answer: Bools, seeds: Bools, boxes: list[tuple[slice, slice, slice]]) -> NDArray[np.bool_]:
+    """Keep the pieces with a target seed and the largest in each box; without seeds and boxes the largest of all."""
     from scipy import ndimage
 
     labels, count = ndimage.label(answer)
@@ -210,7 +211,8 @@ def _pieces(answer: Bools, seeds: Bools, *, boxed: bool) -> NDArray[np.bool_]:
         return answer
     keep = np.zeros(count + 1, dtype=bool)
     keep[np.unique(labels[seeds])] = True
-    if boxed or not seeds.any():
-        keep[1 + np.argmax(np.bincount(labels.ravel())[1:])] = True
+    for where in boxes or [np.s_[:, :, :]] * (not seeds.any()):
+        sizes = np.bincount(labels[where].ravel(), minlength=2)
+        keep[1 + np.argmax(sizes[1:])] |= bool(sizes[1:].any())
     keep[0] = False
     return np.asarray(keep[labels], dtype=bool)

@@ -25,7 +25,7 @@ _ROBOT = ScribbleRobot(max_kernel_radius=10.0, inside=True)
 
 @dataclass(frozen=True)
 class DavisSlices(Refinement):
-    """Scribbles into the errors of one axial slice, or a click on their deepest voxel; may also come first.
+    """Scribbles into the errors of one slice, or a click on their deepest voxel; may also come first.
 
     The slice is that with the largest error; where the user has been before it goes only if nothing else is wrong. Each
     stroke runs along the middle of an error, thin parts left out, and never leaves it; what was missed gets positive

@@ -19,7 +19,7 @@ from intrabench.turns import Turn, drawing
 
 @dataclass(frozen=True)
 class Recist(Prompter):
-    """The longest diameter of the target in one axial slice, drawn as a straight stroke.
+    """The longest diameter of the target in one slice, drawn as a straight stroke.
 
     The slice is that with most voxels of the target, of equal ones the lowest, and there only the largest 8-connected
     part is measured: in mm, from pixel centre to pixel centre. The stroke has all pixels of the straight line between

@@ -38,7 +38,8 @@ TARGET = row((2, 6))
         (row((2, 5), (8, 10)), row((2, 5), (8, 10)), 0.0),  # what was wrong and stays wrong does not count
         (row((2, 6)), row(), 1.0),
         (row((8, 10)), row((8, 9)), None),  # nothing was right
-        (row(), row((8, 9)), 1.0),
+        (row(), row((2, 7)), None),  # the first answer with anything right cannot have destroyed anything
+        (row((8, 10)), row((2, 7)), None),
         (row(), row((3, 4)), None),
     ],
 )

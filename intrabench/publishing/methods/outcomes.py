@@ -123,11 +123,15 @@ def adaptation(of: Provenance, cites: Bibliography) -> str:
     if notes.is_empty():
         none = of.scored["not_applicable"].all()
         return Missing("no model could take the prompts") if none else "The models got all prompts as they were given."
-    parts = [
-        f"{name(of.names[one['line']])}: {name(one['note'])} in {shares([one['sessions'] / one['of']])}"
-        for one in notes.iter_rows(named=True)
-    ]
-    return f"Prompts that a model does not take were converted, at the same effort: {'; '.join(parts)}."
+    converted: list[str] = []
+    others: list[str] = []  # how the user drew, or what a model assumed
+    for one in notes.iter_rows(named=True):
+        text = f"{name(of.names[one['line']])}: {name(one['note'])} in {shares([one['sessions'] / one['of']])}"
+        (converted if "->" in one["note"] or one["note"].startswith("ignored") else others).append(text)
+    text = "The models got all prompts as they were given."
+    if converted:
+        text = f"Prompts that a model does not take were converted, at the same effort: {'; '.join(converted)}."
+    return text + (f" The sessions also note: {'; '.join(others)}." if others else "")
 
 
 def scores_of(of: Provenance, cites: Bibliography) -> str:

@@ -212,6 +212,15 @@ def test_a_paper_names_no_paths_hosts_and_raters() -> None:
         assert told in text
 
 
+def test_how_a_stroke_was_drawn_is_no_conversion_for_a_model() -> None:
+    played = rows({"dice": 0.8}, model="own").with_columns(adapted=pl.lit("scribble as click,scribble->point"))
+    stored("intrabench-results", played)
+    converted, noted = intrabench.methods().paragraphs["Failures"].split("The sessions also note: ")
+    assert "scribble->point" in converted
+    assert "scribble as click" not in converted
+    assert "scribble as click" in noted
+
+
 def test_which_line_was_played_on_which_cases_is_that_of_the_rows(say: Callable[..., Said]) -> None:
     """The record of one run does not tell on what the lines of another were played."""
     whole = rows(*({"case": f"c{n}", "dice": 0.8 - n / 100} for n in range(8)), model="base", run_id="first")
