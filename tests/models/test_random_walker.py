@@ -209,7 +209,7 @@ class TestHints:
     def test_boxes_given_at_once_on_a_slice_all_count(self) -> None:
         two = Prompts(boxes2d=np.array([(1, 0, 0, 3, 3), (1, 5, 5, 9, 9), (3, 1, 1, 2, 2)]))
         turns = (Turn(boxes({1: (0, 0, 20, 20)})), Turn(two))
-        blocks = Hints.of(Request("s", turns)).blocks
+        blocks = Hints.of(Request("s", turns), ISO, 1.0, 12.0).blocks
         assert blocks.tolist() == [[1, 0, 0, 2, 3, 3], [1, 5, 5, 2, 9, 9], [3, 1, 1, 4, 2, 2], [2, 0, 0, 3, 9, 9]]
 
     def test_derived_boxes_are_loose(self) -> None:

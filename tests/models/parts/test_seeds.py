@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise, permutations
 from typing import Any
 
@@ -18,6 +19,7 @@ from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
 from intrabench.protocols import protocol
+from intrabench.randomness import stream
 from intrabench.target import Target
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
@@ -107,7 +109,9 @@ def played(model: Model, volume: Volume, given: Sequence[Prompts]) -> list[np.nd
     mask, memory, taken, found = Mask.empty(), None, list[Turn](), list[np.ndarray]()
     with model.open(volume) as image:
         for one in given:
-            turn, _ = adapt(Turn(one, (Click(),)), model.abilities, mask, first=not taken, earlier=taken)
+            turn, _ = adapt(
+                Turn(one, (Click(),)), model.abilities, mask, partial(stream, 0), first=not taken, earlier=taken
+            )
             taken.append(turn)
             (answer,) = image.segment([Request("key", tuple(taken), mask, memory)])
             assert isinstance(answer, Answer)
@@ -164,6 +168,15 @@ def test_reach_is_measured_between_the_faces_of_voxels() -> None:
     wrong, reach, _ = hints.contradictions
     assert wrong[:, :3].tolist() == [[3, 11, 11], [2, 11, 16], [4, 11, 11]]
     assert reach.tolist() == [1.0, 2 * 3 + 1, 2 * 5 + 1]
+
+
+def test_points_alone_reach_farther_than_points_after_a_box() -> None:
+    """The first answer to points alone may have any size; along a cord the reach stays that of other corrections."""
+    mask = Mask.of(np.ones((1, 3, 3), dtype=bool), (2, 10, 10))
+    first, given = points([(2, 11, 11)]), points([(2, 11, 16), (2, 11, 60)])
+    for before, near in ((first, 5 * 3 + 1), (Prompts(first.points, box3d=np.array(mask.box)), 2 * 3 + 1)):
+        hints = Hints.of(Request("key", (Turn(before), Turn(given)), mask), (5.0, 1.0, 1.0), 1.0, 12.0)
+        assert hints.contradictions[1].tolist() == [near, 2 * 2 * 12 + 1]
 
 
 def test_what_a_correction_leaves_open() -> None:
