@@ -107,7 +107,8 @@ class GrabCut(SliceModel):
         if item.box is not None and not (correct and mask.any()):
             y0, x0, y1, x1 = item.box
             blocks, mask = np.array([(0, y0, x0, 1, y1, x1)]), Mask.empty()
-        return Hints(points, blocks, mask, _PIXELS, float(self.radius), float(self.reach) or 1.0)
+        guessed = item.box is None
+        return Hints(points, blocks, mask, _PIXELS, float(self.radius), float(self.reach) or 1.0, guessed)
 
 
 _PIXELS = (1.0, 1.0, 1.0)

@@ -24,6 +24,8 @@ UNKNOWN, BACKGROUND, TARGET = -1, 0, 1
 
 REACH = 2.0
 """A point that contradicts a box or an answer reaches so many times as far as what it contradicts is from it."""
+REACH_GUESSED = 5.0
+"""The same where points alone were given: the size of the first answer was guessed, and may be far off."""
 SURE = 0.5
 """And so many times as far it is a seed, unless the answer so far is thinner."""
 SIZES = 2.5
@@ -40,6 +42,7 @@ class Hints:
     half-open: the boxes that say where the target lies; none if the newest turn corrects an answer by points. mask: the
     answer so far where it stands: everywhere in a correction, beside the blocks if the newest turn has 2D boxes, and
     nowhere if it has a 3D box. seed_mm: radius of a point. expected_mm: radius of a target that has one point.
+    guessed: every turn has points alone, so nothing but points said how large the target is.
     """
 
     points: Ints
@@ -48,6 +51,7 @@ class Hints:
     spacing_mm: Spacing
     seed_mm: float
     expected_mm: float
+    guessed: bool = False
 
     @classmethod
     def of(cls, request: Request, spacing_mm: Spacing, seed_mm: float, expected_mm: float) -> Hints:
@@ -74,7 +78,8 @@ class Hints:
         elif mask.any():
             rows = np.arange(mask.box[0], mask.box[3])
             mask = Mask.of(mask.array & ~_with_block(rows, rows + 1, blocks)[:, None, None], mask.start)
-        return cls(np.vstack(points), blocks, mask, spacing_mm, seed_mm, expected_mm)
+        guessed = all(turn.prompts.kinds and turn.prompts.kinds <= {"point", "scribble"} for turn in request.given)
+        return cls(np.vstack(points), blocks, mask, spacing_mm, seed_mm, expected_mm, guessed)
 
     @property
     def corrects(self) -> bool:
@@ -98,12 +103,14 @@ class Hints:
             wrong = self.points[self.mask.contains(self.points[:, :3]) != label]
             away = _from_mask(wrong, self.mask, self.spacing_mm)
             thin = _thickness(self.mask, self.spacing_mm) if len(wrong) else 0.0
-            away = np.minimum(away, 2 * max(thin, self.expected_mm))  # along a cord it may be far from what is known
+            far = 2 * max(thin, self.expected_mm)  # along a cord it may be far from what is known
+            away = np.minimum(away, far)
         else:
-            away, thin = _from_blocks(self.points, self.blocks, self.spacing_mm), 0.0
+            away, thin, far = _from_blocks(self.points, self.blocks, self.spacing_mm), 0.0, np.inf
             within = _in_blocks(self.points, self.blocks) | self.mask.contains(self.points[:, :3])
             wrong, away = (each[(within != label) & bool(len(self.blocks))] for each in (self.points, away))
-        reach = REACH * away + sorted(self.spacing_mm)[1]
+        times = REACH_GUESSED if self.guessed else REACH
+        reach = np.minimum(times * away, REACH * far) + sorted(self.spacing_mm)[1]
         return wrong, reach, np.minimum(np.maximum(SURE * away, np.minimum(away, self.seed_mm)), thin)
 
     def frame(self, volume: Volume, margin_mm: float) -> Frame | None:

@@ -170,6 +170,15 @@ def test_reach_is_measured_between_the_faces_of_voxels() -> None:
     assert reach.tolist() == [1.0, 2 * 3 + 1, 2 * 5 + 1]
 
 
+def test_points_alone_reach_farther_than_points_after_a_box() -> None:
+    """The first answer to points alone may have any size; along a cord the reach stays that of other corrections."""
+    mask = Mask.of(np.ones((1, 3, 3), dtype=bool), (2, 10, 10))
+    first, given = points([(2, 11, 11)]), points([(2, 11, 16), (2, 11, 60)])
+    for before, near in ((first, 5 * 3 + 1), (Prompts(first.points, box3d=np.array(mask.box)), 2 * 3 + 1)):
+        hints = Hints.of(Request("key", (Turn(before), Turn(given)), mask), (5.0, 1.0, 1.0), 1.0, 12.0)
+        assert hints.contradictions[1].tolist() == [near, 2 * 2 * 12 + 1]
+
+
 def test_what_a_correction_leaves_open() -> None:
     mask = Mask.of(np.ones((1, 8, 8), dtype=bool), (0, 0, 0))
     given = points([(0, 4, 12)])
