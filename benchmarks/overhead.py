@@ -26,6 +26,7 @@ from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.datasets.cases import store as cases
 from intrabench.engine.integrity import IntegrityCheck
 from intrabench.engine.job import Job
+from intrabench.engine.opened_image import other_targets
 from intrabench.engine.plan import Plan, prepare
 from intrabench.engine.player import OpenedTask, Player, batches_of
 from intrabench.engine.progress.reporter import Silent
@@ -178,7 +179,8 @@ def played(
     started = clock()
     with runner.model.open(volume) as image:
         buffer = WriteBuffer(writer.take, IntegrityCheck(volume, targets.values()))
-        player.play_batches(OpenedTask(task, volume, targets, image, buffer), batches_of(task.specs, ()))
+        opened = OpenedTask(task, volume, targets, other_targets(scene, "axial"), image, buffer)
+        player.play_batches(opened, batches_of(task.specs, ()))
     buffer.flush()
     return clock() - started
 
