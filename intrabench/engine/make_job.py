@@ -16,7 +16,7 @@ from intrabench.datasets.views.whole import of_whole_labels
 from intrabench.engine.job import Job
 from intrabench.engine.model_runners import make_runners, model_of
 from intrabench.engine.options import Options, check
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import Metric
 from intrabench.metrics.lookup import of_protocol
 from intrabench.metrics.partition_metric import PartitionMetric
@@ -41,9 +41,20 @@ from intrabench.specs.specs import split
 
 
 def make_run(options: Options, here: bool = True) -> Job:
-    """The job of a run, which needs models: those of the options or of the protocol; see `make_job`."""
+    """The job of a run, which needs models: those of the options or of the protocol; see `make_job`.
+
+    Raises:
+        IntraBenchError: there are no models, or fewer rounds than a prompter needs to give its prompts.
+    """
     _check_models(options)
-    return make_job(options, here)
+    job = make_job(options, here)
+    for prompter in job.prompters:
+        if prompter.rounds > job.rounds:
+            raise IntraBenchError(
+                f"{prompter.spec} gives further prompts in {several(prompter.rounds, 'round')}, of which "
+                f"--rounds {job.rounds} leaves out some; give {prompter.rounds} or more, or omit it"
+            )
+    return job
 
 
 def make_job(options: Options, here: bool = True) -> Job:

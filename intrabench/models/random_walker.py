@@ -9,14 +9,14 @@ than thin ones. It needs nothing but scipy.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Bools, Floats, Mask, box_slices
+from intrabench.mask import Bools, Floats, Mask, box_slices, intersection
 from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.models.parts.neighbourhood import FACES, Frame, Hints, Labels, SeedRadius, log_ratio, normalised
 from intrabench.prompts import Derived
@@ -81,7 +81,10 @@ class RandomWalker(VolumeModel):
         check()
         answer = np.where(seeds >= 0, seeds == 1, (chance > 0.5) & room)
         begun = None if request.turns[0].prompts.kinds else hints.mask.crop(fine.box)
-        found = Mask.of(_pieces(answer, seeds == 1, boxed=len(hints.blocks) > 0, begun=begun), fine.box[:3])
+        parts = (intersection((z0, y0, x0, z1, y1, x1), fine.box) for z0, y0, x0, z1, y1, x1 in hints.parts.tolist())
+        inside = [box_slices(box, fine.box) for box in parts if box is not None]
+        kept = _pieces(answer, seeds == 1, inside, boxed=len(hints.blocks) > 0, begun=begun)
+        found = Mask.of(kept, fine.box[:3])
         return Answer(found, scores=chance[box_slices(found.box, fine.box)] if request.scores else None)
 
     def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Floats:
@@ -206,8 +209,15 @@ def _solve(
     return np.asarray(p, dtype=np.float64).clip(0, 1)
 
 
-def _pieces(answer: Bools, seeds: Bools, *, boxed: bool, begun: Bools | None = None) -> NDArray[np.bool_]:
-    """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece.
+def _pieces(
+    answer: Bools,
+    seeds: Bools,
+    parts: Sequence[tuple[slice, slice, slice]] = (),
+    *,
+    boxed: bool,
+    begun: Bools | None = None,
+) -> NDArray[np.bool_]:
+    """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece; also that in each of parts.
 
     begun: a mask of another model, which may have any number of pieces; what is left of those without a seed is kept.
     """
@@ -222,7 +232,8 @@ def _pieces(answer: Bools, seeds: Bools, *, boxed: bool, begun: Bools | None = N
         before, number = ndimage.label(begun)
         others = np.setdiff1d(np.arange(1, number + 1), before[seeds])
         keep[np.unique(labels[np.isin(before, others)])] = True
-    if boxed or not seeds.any():
-        keep[1 + np.argmax(np.bincount(labels.ravel())[1:])] = True
+    for where in [*parts, *([...] if boxed or not seeds.any() else [])]:
+        sizes = np.bincount(labels[where].ravel(), minlength=2)[1:]
+        keep[1 + sizes.argmax()] |= bool(sizes.any())
     keep[0] = False
     return np.asarray(keep[labels], dtype=bool)

@@ -22,7 +22,7 @@ from intrabench.volume import Grid
 class AutoPet(Refinement):
     """One scribble of autoPET V: into missed voxels, or into wrongly included ones if that scribble has more voxels.
 
-    Each lies in the largest part of its error that is connected within an axial slice. Where nothing is to be drawn,
+    Each lies in the largest part of its error that is connected within a slice. Where nothing is to be drawn,
     because the target has no voxels or the answer is perfect, the user waits for another answer. Defaults do what the
     published code does, but for the axes.
 

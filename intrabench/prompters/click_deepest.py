@@ -122,7 +122,7 @@ def click(voxel: NDArray[np.integer], label: int) -> Turn:
 
 
 def _on_one_slice(user: User, errors: Errors) -> Errors:
-    """The errors in one axial slice, drawn in proportion to its wrong voxels that have not been clicked."""
+    """The errors in one slice, drawn in proportion to its wrong voxels that have not been clicked."""
     wrong = errors.both
     areas = np.count_nonzero(unclicked(user, wrong.array.copy(), wrong.start), axis=(1, 2))
     if not areas.any():

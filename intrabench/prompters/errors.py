@@ -40,7 +40,7 @@ class Errors:
         return Mask((box[0], box[1], box[2]), self.negatives.crop(box) | self.positives.crop(box))
 
     def on_slice(self, z: int) -> Errors:
-        """The errors in one axial slice."""
+        """The errors in one slice."""
         return Errors(self.negatives.slice(z), self.positives.slice(z))
 
 

@@ -30,10 +30,10 @@ class ScribbleRefinement(Refinement):
     """One scribble, positive or negative by a Bernoulli draw ("Scribble Refine").
 
     It is positive with the probability missed / (missed + wrongly included voxels). A positive one runs through the
-    slice centroids of the largest missed component. A negative one lies in the coronal or sagittal slice with most
-    wrongly included voxels: it is a connected 60 % of the outline 2 pixels around the target, reduced to its wrongly
-    included pixels. If the target is not in that slice, it is the line along z with most of them. If the outline has
-    none, it is a negative click on the deepest one.
+    slice centroids of the largest missed component. A negative one lies in the plane across the slices, coronal or
+    sagittal where these are axial, with most wrongly included voxels: it is a connected 60 % of the outline 2 pixels
+    around the target, reduced to its wrongly included pixels. If the target is not in that plane, it is the line across
+    the slices with most of them. If the outline has none, it is a negative click on the deepest one.
 
     one_slice: what these rules make of an error that lies in one slice, as in all pictures. line: the longest centre
     line of its largest component, as `davis_slices` draws it, which rows note as ``scribble as centre line``; where

@@ -1,4 +1,4 @@
-"""Geometry of axial slices for prompters: tight boxes, seed slices, centres, and interpolation between them."""
+"""Geometry of slices for prompters: tight boxes, seed slices, centres, and interpolation between them."""
 
 from __future__ import annotations
 

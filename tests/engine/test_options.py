@@ -60,6 +60,14 @@ def test_a_file_called_random_is_a_path() -> None:
     assert (options.random, options.weights) == (False, Path("random").absolute())
 
 
+def test_prompts_one_by_one_need_a_round_for_each(data: Path) -> None:
+    dataset, prompter = Phantom(shape=(16, 32, 32), instances=1), "points_volume:n=3,together=false"
+    with pytest.raises(IntraBenchError, match="--rounds 1 leaves out"):
+        intrabench.run("random_walker", prompter, dataset, rounds=1)
+    for rounds in (2, None):
+        assert intrabench.run("random_walker", prompter, dataset, rounds=rounds)["round"].to_list() == [0, 1, 2]
+
+
 def test_rounds_without_corrections_are_refused() -> None:
     told = "--rounds 3 does nothing, because box_slice.* gives no corrections; add some, such as --refine"
     with pytest.raises(IntraBenchError, match=told):

@@ -160,6 +160,14 @@ class TestBounds:
         clicked = np.argwhere(found(Volume.from_canonical(array), points([(40, 60, 40)]), radius_mm=12))
         assert (np.abs(clicked - (40, 60, 40)) <= 13).all()
 
+    def test_each_of_several_boxes_on_a_slice_keeps_what_lies_in_it(self) -> None:
+        volume, target = ball(centre=(32, 40, 40))
+        other = distance_mm((32, 12, 22), 64, ISO) < 6
+        image = Volume.from_canonical(volume.array[32:33] + 100.0 * other[32:33].astype(np.float32), ISO)
+        around = [Mask.of(one[32:33]).box for one in (target, other)]
+        drawn = Prompts(boxes2d=np.array([(0, *box[1:3], *box[4:]) for box in around]))
+        assert dice(found(image, drawn), (target | other)[32:33]) > 0.95
+
     def test_nothing_outside_of_the_boxes(self) -> None:
         volume, _ = ball()
         drawn = np.zeros(volume.shape, dtype=bool)

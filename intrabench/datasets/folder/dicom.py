@@ -254,6 +254,7 @@ def _without_cases(problem: str, images: Sequence[FoundSeries] = ()) -> Dicom:
 
 
 def is_dicom(path: Path) -> bool:
+    """Whether a file begins as DICOM files do; also if it cannot be read, for then it may be one."""
     try:
         with path.open("rb") as file:
             return file.read(132).endswith(b"DICM")

@@ -66,6 +66,12 @@ class Hints:
         mask = request.mask if corrects else Mask.empty()
         return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
 
+    @property
+    def parts(self) -> NDArray[np.int64]:
+        """Those of the blocks that are several on a slice, each around a part of the target."""
+        slices, counts = np.unique(self.blocks[:, 0], return_counts=True)
+        return self.blocks[np.isin(self.blocks[:, 0], slices[counts > 1])]
+
     def frame(self, volume: Volume, margin_mm: float, radius_mm: float) -> Frame | None:
         """The neighbourhood: boxes plus a margin, or points plus a radius, and the previous mask; None if empty."""
         reach_mm = margin_mm if len(self.blocks) else radius_mm

@@ -45,6 +45,7 @@ def interactions(of: Provenance, cites: Bibliography) -> str:
     corrected = f" with {rounds:.1f} corrections" if of.corrections else ""
     own = [one for one, found in _own_tables(of).items() if "interactions" in found]
     counted = "a click counts 1, a 2D box 2, and a 3D box or a scribble 3"
+    counted += "; taking a correction back counts 1" * of.rows["prompter"].str.contains("undo=").any()
     if own:
         counted = f"they are counted by the table{'s' * (len(own) > 1)} {listed([name(one) for one in own])}"
     return f"A session took {interactions:.1f} interactions on average{corrected}, and at most {most:.0f}; {counted}."

@@ -221,6 +221,12 @@ def test_how_a_stroke_was_drawn_is_no_conversion_for_a_model() -> None:
     assert "scribble as click" in noted
 
 
+def test_the_price_of_undo_is_told_where_users_may_take_something_back() -> None:
+    for prompter, told in (("box_slice+scribble", False), ("box_slice+scribble:undo=0.05", True)):
+        stored("intrabench-results", rows({"dice": 0.8}, model="own").with_columns(prompter=pl.lit(prompter)))
+        assert ("taking a correction back" in str(intrabench.methods().written("markdown"))) is told
+
+
 def test_which_line_was_played_on_which_cases_is_that_of_the_rows(say: Callable[..., Said]) -> None:
     """The record of one run does not tell on what the lines of another were played."""
     whole = rows(*({"case": f"c{n}", "dice": 0.8 - n / 100} for n in range(8)), model="base", run_id="first")
