@@ -11,7 +11,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
-from intrabench.cli.parameters import parameters_of, taken_by
+from intrabench.cli.parameters import explained, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.files.documents import json_number
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
@@ -162,7 +162,7 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]
-    lines += [f"  {line}" for line in parameters_of(cls)]
+    lines += explained(cls)
     if room == "models":
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         try:

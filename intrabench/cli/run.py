@@ -137,7 +137,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     rows = rows_of(summary, folder, last, None if preset.partition or preset.numbers else READ)
     if not rows["status"].eq("no_data").all():
         show(rows)
-    for line in summary.moved + summary.valueless + summary.not_applicable:
+    for line in summary.moved + summary.valueless + summary.meaningless + summary.not_applicable:
         echo(line, err=True)
     note(f"results in {folder}; `{command}{_out_option(out)}` shows all of them")
     if option := further(rows["prompter"].unique()):

@@ -23,7 +23,7 @@ class GrabCut(SliceModel):
     Everything outside a box is background, and so are the pixels within `radius` of a negative point; the pixels within
     `radius` of a positive point are target. Without a box, everything else may be either, and the initial guess is a
     disc of `reach` pixels around the points. A correction continues from the last answer. iterations: how often colour
-    models and cut alternate.
+    models and cut alternate. intensity: how scans become 8 bits.
     """
 
     name = "grabcut"
