@@ -73,7 +73,7 @@ def test_every_metric_that_may_have_no_value_says_when() -> None:
     scores = [cls for cls in metrics if not issubclass(cls, PartitionMetric)]
     may = [cls for cls in scores if "None" in str(inspect.signature(cls.measure).return_annotation)]
     assert len(may) > 5
-    assert [cls.name for cls in may if "no value" not in cleandoc(cls.__doc__).lower()] == []
+    assert [cls.name for cls in may if "no value" not in cleandoc(cls.__doc__ or "").lower()] == []
 
 
 def test_a_prompter_without_prompts_is_told_once(

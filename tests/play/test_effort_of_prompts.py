@@ -12,7 +12,7 @@ from intrabench.mask import Mask
 from intrabench.models.base import Answer
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
-from intrabench.prompts import Abilities, Prompts
+from intrabench.prompts import Abilities, PromptKind, Prompts
 from intrabench.protocols import protocol
 from intrabench.turns import Turn, turns_by_round
 from tests.conftest import make_target
@@ -20,7 +20,7 @@ from tests.play.test_session import Stub
 from tests.prompters.masks import masks, targets
 from tests.prompters.test_prompters import HAND, PROPAGATED, REFINED, SPECS
 
-ALL = frozenset({"point", "box2d", "box3d", "scribble", "lasso", "text"})
+ALL = frozenset[PromptKind]({"point", "box2d", "box3d", "scribble", "lasso", "text"})
 MODELS = {
     "slices": Abilities(2, ALL, feeds_back=True),
     "volumes": Abilities(3, ALL, derived="all", feeds_back=True),
@@ -43,8 +43,8 @@ def hand(prompts: Prompts) -> dict[str, int]:
     """How often a hand must use each tool to give prompts; a stroke on one voxel is a click."""
     strokes = [len(np.unique(stroke.points, axis=0)) for stroke in (*prompts.scribbles, *prompts.lassos)]
     return {
-        "click": int(prompts.clicked.sum()) + sum(voxels == 1 for voxels in strokes),
-        "box2d": int(prompts.drawn.sum()),
+        "click": np.count_nonzero(prompts.clicked) + sum(voxels == 1 for voxels in strokes),
+        "box2d": np.count_nonzero(prompts.drawn),
         "box3d": int(prompts.box3d is not None),
         "stroke": sum(voxels > 1 for voxels in strokes),
         "word": len((prompts.text or "").split()),
