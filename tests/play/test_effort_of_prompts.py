@@ -43,8 +43,8 @@ def hand(prompts: Prompts) -> dict[str, int]:
     """How often a hand must use each tool to give prompts; a stroke on one voxel is a click."""
     strokes = [len(np.unique(stroke.points, axis=0)) for stroke in (*prompts.scribbles, *prompts.lassos)]
     return {
-        "click": np.count_nonzero(prompts.clicked) + sum(voxels == 1 for voxels in strokes),
-        "box2d": np.count_nonzero(prompts.drawn),
+        "click": len(prompts.clicked_points) + sum(voxels == 1 for voxels in strokes),
+        "box2d": len(prompts.drawn_boxes2d),
         "box3d": int(prompts.box3d is not None),
         "stroke": sum(voxels > 1 for voxels in strokes),
         "word": len((prompts.text or "").split()),
