@@ -37,6 +37,7 @@ from tests.prompters.paint import Paint
 from tests.prompters.test_prompters import ORDERS, PROPAGATED, REFINED, SPECS, some_orders
 from tests.test_orientations import in_order, scan
 
+PIECES = "method=felzenszwalb,segments=60"
 SAGITTAL = "phantom:shape=48x40x12,spacing=0.7x0.7x2,instances=1"
 
 
@@ -104,6 +105,19 @@ def test_slices_are_read_as_if_they_were_axial(prompter: str) -> None:
     for model in (Paint(), intrabench.model("box_fill"), *seeded):
         found = rows_of(volume.turned("sagittal"), turned, model, prompter, rounds)
         assert found == rows_of(declared, axial, model, prompter, rounds), model
+
+
+@pytest.mark.parametrize("prompter", ["click_deepest", f"oracle:{PIECES}"])
+def test_supervoxels_of_slices_are_of_those_that_are_read(prompter: str) -> None:
+    """And the bound divides the image as the model does."""
+    volume, declared, truth = sagittal()
+    upright = Mask.of(truth.transpose(UPRIGHT["sagittal"]))
+    target = Target("case", "blob", 1, upright, volume.shape, volume.spacing_mm).turned("sagittal")
+    axial = Target("case", "blob", 1, Mask.of(truth), declared.shape, declared.spacing_mm)
+    model = intrabench.model(f"supervoxels:{PIECES}")
+    found = rows_of(volume.turned("sagittal"), target, model, prompter, 2)
+    assert found == rows_of(declared, axial, model, prompter, 2)
+    assert {row["status"] for row in found} == {"ok"}
 
 
 @dataclass(eq=False)

@@ -342,7 +342,7 @@ class View {
 
   whole() { this.look(this.volume.info.shape.map((count) => count / 2), 1); }
 
-  // The mask, in about a third of the axial plane.
+  // The mask, in about a third of the first plane.
   closer() {
     const { size, low, empty } = this.masks[this.side], { spacing } = this.volume.info, [pane] = this.panes;
     if (empty) return this.look(this.at.map((place) => place + 0.5), 3);
