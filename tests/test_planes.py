@@ -13,6 +13,8 @@ import pytest
 
 import intrabench
 from intrabench.datasets.cases import store
+from intrabench.engine.options import chosen
+from intrabench.engine.preview import preview
 from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.files.grid import acquisition_plane
@@ -293,3 +295,10 @@ def test_a_plane_can_be_chosen(data: Path, wording: Any) -> None:
     with pytest.raises(IntraBenchError) as mixed:
         check_mixable(rows)
     assert wording == str(mixed.value)
+
+
+def test_previews_are_in_the_chosen_plane(data: Path) -> None:
+    for plane, read_in in (("acquisition", "sagittal"), ("coronal", "coronal"), ("axial", "axial")):
+        ((_, picture),) = preview(chosen({"prompter": "box_slice", "dataset": SAGITTAL}), plane=plane)
+        assert (picture.volume.plane, picture.target.shape) == (read_in, picture.volume.shape)
+        assert picture.prompts[0].slices() == tuple(picture.target.mask.occupied_slices)
