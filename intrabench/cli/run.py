@@ -228,6 +228,7 @@ def preview(
         "preview.png"
     ),
     window: o.Window = "",
+    plane: o.Plane = "acquisition",
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Draw the first prompts on the scan; with --model the prompts and answers of each round."""
@@ -235,5 +236,6 @@ def preview(
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(options_of(arguments, "case", "target", "file", "window"), case, target, window):
+    own = ("case", "target", "file", "window", "plane")
+    for name, picture in pictures(options_of(arguments, *own), case, target, window, plane):
         note(f"wrote {write(picture, name, file)}")

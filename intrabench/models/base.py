@@ -224,7 +224,7 @@ class Model(Component):
     def any_plane(self) -> bool:
         """Whether it takes a scan as the user reads it, slices first (`Volume.turned`), because no axis means more.
 
-        Models of slices do. Others get canonical axes, as networks of volumes learnt them.
+        Models of slices and of videos do. Others get canonical axes, as networks of volumes learnt them.
         """
         return self.abilities.dims == 2
 

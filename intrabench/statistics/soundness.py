@@ -8,7 +8,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.locks import is_locked
-from intrabench.protocols import PROTOCOLS, command_for
+from intrabench.protocols import command_for, known, slices_of
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import LOCK, read_records, unfinished
@@ -103,7 +103,7 @@ def _meaning(rows: pl.DataFrame, column: str, by_protocol: bool) -> str:
     """How a protocol defines a column of its rows, in words; by_protocol: and their means."""
     id, stop, joint, effort = rows.select("protocol", "stop", "joint_rules", "effort").row(0)
     by = f" by {effort}" if "seconds=" in (stop or "") else ""
-    preset = PROTOCOLS.get(id)
+    preset = known(id)
     if preset is None:
         return f"{id}, which is unknown to this version"
     asked = (one for ids in rows["metrics"].drop_nulls().unique() for one in ids.split())
@@ -115,6 +115,6 @@ def _meaning(rows: pl.DataFrame, column: str, by_protocol: bool) -> str:
             *([averages([id]).description] if by_protocol else []),
             f"stop {stop}{by}" if stop else "no early stop",
             *([f"joint {joint}"] if joint else []),
-            *(["slices in the plane of acquisition"] if preset.plane == "acquisition" else []),
+            *([slices] if (slices := slices_of(preset)) else []),
         )
     )

@@ -45,6 +45,7 @@ class VideoModel(CropModel):
 
     accepts = frozenset({"point", "box2d"})
     one_box = True
+    any_plane = True
     side: ClassVar[int]
 
     threshold: float = switch(0.0)
