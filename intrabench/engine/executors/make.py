@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -47,8 +47,32 @@ def make_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors
     preparing = preparer_placements(scheduler.queue.cases)
     share, rest = default_memory_limit_mb(len(playing)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
-        started = partial(_process_executors, stack, options, scheduler.job, scheduler.reporter)
-        yield Executors(started(playing, True, share), started(preparing, False, rest))
+        made = partial(_process_executors, stack, options, scheduler.job, scheduler.reporter)
+        players, preparers = made(playing, True, share), made(preparing, False, rest)
+        if requested(options.workers) is not None:
+            yield Executors(players, preparers, planned=len(players))
+            return
+        further = FurtherPlayers(players[0], players[1:], lambda: scheduler.queue.waiting)
+        yield Executors(players[:1], preparers, more=further, planned=len(players))
+
+
+class FurtherPlayers:
+    """Players that join a run once its first one has played for as long as it took to start, and work is waiting.
+
+    So a run costs at most about twice what the better choice would, and nobody need know how long sessions take: a small
+    run of an instant model ends before, and a network has hardly begun.
+    """
+
+    def __init__(self, first: ProcessExecutor, others: Sequence[ProcessExecutor], waiting: Callable[[], bool]) -> None:
+        self._first, self._others, self._waiting = first, others, waiting
+
+    def __call__(self) -> Sequence[ProcessExecutor]:
+        """Those that join now: all or none."""
+        found: Sequence[ProcessExecutor] = (
+            self._others if self._first.worker.outworked_its_start and self._waiting() else ()
+        )
+        self._others = () if found else self._others
+        return found
 
 
 def _shared_by(job: Job, options: Options) -> str:
