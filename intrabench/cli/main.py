@@ -5,11 +5,14 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command_name
 
 from intrabench import __version__
 from intrabench.cli import options, verbosity
@@ -165,6 +168,17 @@ add_results(app)
 add_exports(export_app)
 
 
+def alone(commands: typer.Typer, words: Sequence[str]) -> typer.Typer:
+    """The commands without those that the words do not name: to make all takes longer than to read most arguments."""
+    name = words[0] if words else ""
+    only = copy(commands)
+    only.registered_groups = [one for one in commands.registered_groups if one.name == name]
+    only.registered_commands = [
+        one for one in commands.registered_commands if (one.name or get_command_name(one.callback.__name__)) == name
+    ]
+    return only if only.registered_groups or only.registered_commands else commands
+
+
 def main() -> NoReturn:
     """Entry point: 0 ok, 1 some units failed, 2 usage, or output that cannot be written, 75 more to do, 130 Ctrl-C."""
     atexit.register(gc.freeze)  # to look for garbage at the end takes a fifth of the time of short commands
@@ -182,7 +196,7 @@ def _exit_code() -> Any:
         for word in sys.argv[1:]:
             check_utf8(word, "the argument")
         refuse_empty(app, sys.argv[1:])
-        app()
+        alone(app, sys.argv[1:])()
     except SystemExit as end:
         return end.code
     except IntraBenchError as error:

@@ -54,7 +54,10 @@ class Scheduler:
         self._players = max(executors.planned, len(executors.players))
         if not (executors.here and self.queue.cases):  # in this process, all cases are prepared first
             self._begin()
-        executors.run(partial(self.stop, executors), self._prepare_all, self._play_all)
+        try:
+            executors.run(partial(self.stop, executors), self._prepare_all, self._play_all)
+        finally:
+            self.writer.flush()
         if self.summary.already:
             self.writer.renewed(self._patients)
 

@@ -59,8 +59,8 @@ def make_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors
 class FurtherPlayers:
     """Players that join a run once its first one has played for as long as it took to start, and work is waiting.
 
-    So a run costs at most about twice what the better choice would, and nobody need know how long sessions take: a small
-    run of an instant model ends before, and a network has hardly begun.
+    So a run costs at most about twice what the better choice would, and nobody need know how long sessions take: a
+    small run of an instant model ends before, and a network has hardly begun.
     """
 
     def __init__(self, first: ProcessExecutor, others: Sequence[ProcessExecutor], waiting: Callable[[], bool]) -> None:
@@ -68,10 +68,9 @@ class FurtherPlayers:
 
     def __call__(self) -> Sequence[ProcessExecutor]:
         """Those that join now: all or none."""
-        found: Sequence[ProcessExecutor] = (
-            self._others if self._first.worker.outworked_its_start and self._waiting() else ()
-        )
-        self._others = () if found else self._others
+        if not (self._first.worker.outworked_its_start and self._waiting()):
+            return ()
+        found, self._others = self._others, ()
         return found
 
 
