@@ -168,15 +168,18 @@ add_results(app)
 add_exports(export_app)
 
 
-def alone(commands: typer.Typer, words: Sequence[str]) -> typer.Typer:
-    """The commands without those that the words do not name: to make all takes longer than to read most arguments."""
-    name = words[0] if words else ""
-    only = copy(commands)
-    only.registered_groups = [one for one in commands.registered_groups if one.name == name]
-    only.registered_commands = [
-        one for one in commands.registered_commands if (one.name or get_command_name(one.callback.__name__)) == name
-    ]
-    return only if only.registered_groups or only.registered_commands else commands
+def named(commands: typer.Typer, words: Sequence[str]) -> typer.Typer:
+    """The commands that words of a command line name, all unless the first one does: to make all takes a while."""
+    groups = {str(one.name): one for one in commands.registered_groups}
+    single = {
+        one.name or get_command_name(getattr(one.callback, "__name__", "")): one for one in commands.registered_commands
+    }
+    if not words or words[0] not in groups.keys() | single.keys():
+        return commands
+    few = copy(commands)
+    few.registered_groups = [one for name, one in groups.items() if name in words]
+    few.registered_commands = [one for name, one in single.items() if name in words]  # `job` takes those of `run`
+    return few
 
 
 def main() -> NoReturn:
@@ -196,7 +199,7 @@ def _exit_code() -> Any:
         for word in sys.argv[1:]:
             check_utf8(word, "the argument")
         refuse_empty(app, sys.argv[1:])
-        alone(app, sys.argv[1:])()
+        named(app, sys.argv[1:])()
     except SystemExit as end:
         return end.code
     except IntraBenchError as error:
