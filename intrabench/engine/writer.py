@@ -75,7 +75,7 @@ class ResultWriter:
         with self._lock, ExitStack() as after:
             self._timer.cancel()
             parts, self._waiting = self._waiting, []
-            for call in self._calls:
+            for call in reversed(self._calls):  # the last one is called first
                 after.callback(call)
             self._calls = []
             if self._error is not None:

@@ -86,9 +86,11 @@ def test_further_players_join_when_the_first_has_worked_for_longer_than_it_took_
         monkeypatch.setattr(WorkerProcess, "_converse", lambda *_: None)
         first.worker._start()
     clock[0] += passed
-    further = FurtherPlayers(first, [other], lambda: waiting)
+    playing = [first]
+    further = FurtherPlayers(playing, [other], lambda: waiting)
     assert further() == ([other] if joins else ())
     assert further() == ()  # each joins once
+    assert playing == [first, other][: 1 + joins]  # which are stopped
 
 
 def process() -> WorkerProcess:
@@ -117,3 +119,4 @@ def test_a_small_run_plays_in_one_worker_unless_more_are_asked_for(
     assert not executors.more()  # nothing is left to play
     monkeypatch.setattr(TaskQueue, "waiting", True)
     assert len(executors.more()) == later
+    assert len(executors.players) == 2

@@ -38,7 +38,7 @@ def test_parts_that_follow_each_other_are_written_together(tmp_path: Path, monke
     assert (writer.store.parts, called, writer.summary.computed) == (1, ["a"], 3)  # the first one does not wait
     writer.flush()
     assert writer.store.parts == 2
-    assert sorted(called) == ["a", "b", "c"]
+    assert called == ["a", "b", "c"]
     assert writer.store.finished(0) == {"a", "b", "c"}
 
 

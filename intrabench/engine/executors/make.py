@@ -43,17 +43,18 @@ def make_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors
         with make_dask_executors(options, scheduler) as executors:
             yield executors
         return
-    playing = worker_placements(options.workers, scheduler.job.runners, scheduler.executors)
+    places = worker_placements(options.workers, scheduler.job.runners, scheduler.executors)
     preparing = preparer_placements(scheduler.queue.cases)
-    share, rest = default_memory_limit_mb(len(playing)), default_memory_limit_mb(1 + len(preparing))
+    share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
         made = partial(_process_executors, stack, options, scheduler.job, scheduler.reporter)
-        players, preparers = made(playing, True, share), made(preparing, False, rest)
+        players, preparers = made(places, True, share), made(preparing, False, rest)
         if requested(options.workers) is not None:
             yield Executors(players, preparers, planned=len(players))
             return
-        further = FurtherPlayers(players[0], players[1:], lambda: scheduler.queue.waiting)
-        yield Executors(players[:1], preparers, more=further, planned=len(players))
+        playing = players[:1]
+        further = FurtherPlayers(playing, players[1:], lambda: scheduler.queue.waiting)
+        yield Executors(playing, preparers, more=further, planned=len(players))
 
 
 class FurtherPlayers:
@@ -63,14 +64,17 @@ class FurtherPlayers:
     small run of an instant model ends before, and a network has hardly begun.
     """
 
-    def __init__(self, first: ProcessExecutor, others: Sequence[ProcessExecutor], waiting: Callable[[], bool]) -> None:
-        self._first, self._others, self._waiting = first, others, waiting
+    def __init__(
+        self, playing: list[ProcessExecutor], others: Sequence[ProcessExecutor], waiting: Callable[[], bool]
+    ) -> None:
+        self._playing, self._others, self._waiting = playing, others, waiting
 
     def __call__(self) -> Sequence[ProcessExecutor]:
-        """Those that join now: all or none."""
-        if not (self._first.worker.outworked_its_start and self._waiting()):
+        """Those that join `playing` now: all or none."""
+        if not (self._playing[0].worker.outworked_its_start and self._waiting()):
             return ()
         found, self._others = self._others, ()
+        self._playing += found
         return found
 
 
