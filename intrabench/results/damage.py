@@ -50,11 +50,14 @@ def out_of_range(frame: pl.DataFrame) -> str:
     ranges: dict[str, tuple[float, float]] = {name: _RANGES[name] for name in _RANGES if name in frame.columns}
     if "session" in frame.columns and "status" in frame.columns:
         ranges |= bounds_of(metric_columns(frame))
-    for name, (low, high) in ranges.items():
-        slack = 0 if name in _RANGES else SLACK
-        if not (right := frame[name].is_between(low - slack, high + slack)).all():
-            value = frame[name].filter(~right)[0]
-            return f"it has {one_line(name)[:_SHOWN]} = {value:g}, expected {low:g} to {high:g}"
+    slack = {name: 0 if name in _RANGES else SLACK for name in ranges}
+    right = {
+        name: pl.col(name).is_between(low - slack[name], high + slack[name]) for name, (low, high) in ranges.items()
+    }
+    found = frame.select(one.all() for one in right.values())  # one query: as many take ten times as long
+    for name in (name for name in ranges if not found[name][0]):
+        value, (low, high) = frame.filter(~right[name])[name][0], ranges[name]
+        return f"it has {one_line(name)[:_SHOWN]} = {value:g}, expected {low:g} to {high:g}"
     return ""
 
 
