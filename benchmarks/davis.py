@@ -111,8 +111,8 @@ def _scores(peer: Any, truth: NDArray[np.int64], answer: NDArray[np.int64]) -> N
 
 def main() -> None:
     """Print milliseconds and ratios."""
-    truth, answer = blobs(FRAMES, 3, 1), blobs(FRAMES, 3, 1)
-    answer = np.roll(answer, (9, 14), axis=(1, 2))
+    truth = blobs(FRAMES, 3, 1)
+    answer = np.roll(truth, (9, 14), axis=(1, 2))
     if found := DAVIS.found("robot", "metrics"):
         _robots(found[0].InteractiveScribblesRobot(), truth, answer)
         _scores(found[1], truth, answer)

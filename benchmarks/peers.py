@@ -10,7 +10,9 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -43,10 +45,15 @@ class Peer:
 
 
 def old_names() -> None:
-    """Give NumPy the names back that it had before 1.24 and that peers still use."""
-    for name, kind in (("int", int), ("float", float), ("bool", bool)):
-        if name not in vars(np):
-            setattr(np, name, kind)
+    """Give NumPy and networkx the names back that peers still use."""
+    names: dict[Any, dict[str, Any]] = {np: {"int": int, "float": float, "bool": bool}}
+    if find_spec("networkx"):
+        graphs = import_module("networkx")
+        names[graphs] = {"from_scipy_sparse_matrix": graphs.from_scipy_sparse_array}
+    for module, given in names.items():
+        for name, value in given.items():
+            if name not in vars(module):
+                setattr(module, name, value)
 
 
 FOLDER = "put it into a folder and name that as INTRABENCH_PEERS"

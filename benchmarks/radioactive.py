@@ -28,7 +28,7 @@ def inferer(base: Any, transforms: Any) -> Any:
     """A model of RadioActive that paints what `Painter` paints, in the steps of its own models of slices."""
 
     class Instant(base):  # type: ignore[misc]
-        dim, supported_prompts, transform_reverses_order = 2, ("box", "point"), False
+        dim, supported_prompts, transform_reverses_order = 2, ("box", "point"), True
 
         def load_model(self, checkpoint_path: Any, device: Any) -> None:
             return None

@@ -68,7 +68,7 @@ def _volume() -> None:
     labels = relabelled(grid_cells(VOLUME, (25, 44, 46)), VOLUME, "labels")
     truth, image = _blobs(rng, VOLUME, 12), rng.standard_normal(VOLUME, dtype=np.float32)
     count = _fastest(lambda: np.bincount(labels.ravel()))[0]
-    print(f"256x512x512 voxels, {labels.max() + 1} supervoxels: one np.bincount takes {count:.2f} s")
+    print(f"{VOLUME} voxels, {labels.max() + 1} supervoxels: one np.bincount takes {count:.2f} s")
     for group, names in GROUPS.items():
         seconds = _fastest(partial(_values, labels, truth, image, names), times=2)[0]
         print(f"  {group}: {seconds:.2f} s, {seconds / count:.1f} times that")

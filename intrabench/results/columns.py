@@ -52,8 +52,8 @@ def note_of(left: list[str]) -> list[str]:
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     return [
         f"{several(len(left), 'column')} of metrics {'is' if len(left) == 1 else 'are'} left out, {', '.join(names)}"
-        f"{more}: of each folder {MOST} are read at most, each named as its metric writes it and not as tables name their "
-        f"own columns ({', '.join(RESERVED)}, or an underscore first), and none of a metric of "
+        f"{more}: of each folder {MOST} are read at most, each named as its metric writes it and not as tables name "
+        f"their own columns ({', '.join(RESERVED)}, or an underscore first), and none of a metric of "
         "your own with a text as parameter, unless its class declares what that reaches"
     ]
 
