@@ -75,7 +75,7 @@ def output(name: str) -> Output:
             assert process.stdout is not None
             for line in process.stdout:
                 print(line, end="", flush=True)
-                printed.append(line.rstrip())
+                printed.append(line.rstrip().replace(str(Path.home()), "~"))
         seconds, said = time.perf_counter() - started, errors.read_text()
         if process.returncode:
             print(said, file=sys.stderr, flush=True)

@@ -33,6 +33,9 @@ peer, ours. Each number is the fastest call of its turn; the spread is by how mu
 """
 
 
+NOTHING = "Nothing was measured yet since the benchmarks have changed."
+
+
 @dataclass(frozen=True)
 class Output:
     """What one benchmark printed; failed: the last line of its error."""
@@ -76,7 +79,7 @@ class Stored:
         rows = [HEADS, ["---"] * len(HEADS)]
         rows += [one.cells() for output in self.outputs.values() for one in output.comparisons]
         table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-        parts = [INTRODUCTION.format(day=self.day, machine=self.machine), table]
+        parts = [INTRODUCTION.format(day=self.day, machine=self.machine), table if self.outputs else NOTHING]
         for output in self.outputs.values():
             parts.append(f"\n## {output.name}\n\n{output.about}\n\n```text")
             parts += [*output.printed, *([f"failed: {output.failed}"] if output.failed else []), "```"]

@@ -111,7 +111,7 @@ def test_after_every_round_a_curve_is_the_aggregate(
         found = curve(steps(rows, name), by, how, "round", grid=range(4))
         for number in range(4):
             expected = aggregate(scores(rows, name, number), by, how).drop_nulls("value")
-            both = found.filter(effort=number).join(expected, on=[*by, "dataset"])
+            both = found.filter(spent=number).join(expected, on=[*by, "dataset"])
             assert both.height == expected.height
             np.testing.assert_allclose(both["value"], both["value_right"], atol=1e-9)
 
