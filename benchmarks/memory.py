@@ -11,8 +11,11 @@ import subprocess
 import sys
 import tempfile
 
-DATASET = "phantom:shape=300x512x512,spacing=1x0.8x0.8,instances=100"
-FLOAT32_MB = 300 * 512 * 512 * 4 / 2**20
+from benchmarks.comparison import MINIATURE
+
+SLICES, SIDE = (24, 64) if MINIATURE else (300, 512)
+DATASET = f"phantom:shape={SLICES}x{SIDE}x{SIDE},spacing=1x0.8x0.8,instances={2 if MINIATURE else 100}"
+FLOAT32_MB = SLICES * SIDE**2 * 4 / 2**20
 
 PLUGIN = '''
 from dataclasses import dataclass
