@@ -16,11 +16,23 @@ from intrabench.results.current import PROTOCOL as RULES
 from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records
+from intrabench.results.schema import SCHEMA
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.soundness import some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
+
+STATISTICAL = tuple(
+    name
+    for name in SCHEMA
+    if name
+    not in {
+        *("contract", "plane", "prompts_hash", "fp_voxels", "fn_voxels", "fits_better", "prompt_s", "batch"),
+        *("peak_memory_mb", "peak_gpu_mb", "device", "package_versions_hash", "ended"),
+    }
+)
+"""The columns of rows that statistics and tables of lines need; a million rows with all would take much memory."""
 
 NOTHING_SHARED = "no target has a value of every line, so lines are not compared"
 
@@ -92,24 +104,28 @@ class Evaluation:
 
 
 def counted_rows(
-    root: Path, metric: str = "", selection: Selection = EVERYTHING, by: Sequence[str] = ()
+    root: Path,
+    metric: str = "",
+    selection: Selection = EVERYTHING,
+    by: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows of prompted sessions that count and are selected, and what does not count (`current`).
 
-    by: the columns that define lines.
+    by: the columns that define lines. columns: those of `SCHEMA` that are read; None: all.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows, left_out = selected_rows(root, selection, by)
+    rows, left_out = selected_rows(root, selection, by, columns)
     return prompted(rows, metric or "dice"), left_out
 
 
 def selected_rows(
-    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = ()
+    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = (), columns: Sequence[str] | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
     """The same with those of divided images."""
-    rows, left_out = current(some_rows(root, *selection.protocol[:1]), by, root=root)
+    rows, left_out = current(some_rows(root, "".join(selection.protocol[:1]), columns), by, root=root)
     return selection.of(rows, root), left_out
 
 
