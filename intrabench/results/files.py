@@ -49,17 +49,37 @@ def read_parts(
     columns.
     """
     kept = list(schema if columns is None else columns)
-    wanted = None if sessions is None else pl.col("session").is_in(list(sessions))
-    frames, others = [pl.DataFrame(schema=dict(schema)).select(kept)], list[str]()
+    frames = [pl.DataFrame(schema=dict(schema)).select(kept)]
+    frames += _of_columns(paths, schema, columns, kept, metrics)
+    if sessions is not None:
+        frames = [frame.filter(pl.col("session").is_in(list(sessions))) for frame in frames]
+    return _in_one(frames)
+
+
+def _of_columns(
+    paths: Sequence[Path], schema: Mapping[str, Any], columns: Sequence[str] | None, kept: Sequence[str], metrics: bool
+) -> Iterator[pl.DataFrame]:
+    """The rows of all parts that can be read, of the columns that are kept and those of metrics."""
+    others = list[str]()
     for some in several_at_once(paths):
         for _, frame in halved(some, lambda part: together(part, schema, columns)):
-            if frame is None:
-                continue
-            found = metric_columns(frame) if metrics else []
-            add_readable(others, found)
-            frame = frame.select(*kept, *(name for name in found if name in others))
-            frames.append(frame if wanted is None else frame.filter(wanted))
-    return pl.concat(frames, how="diagonal")
+            if frame is not None:
+                found = metric_columns(frame) if metrics else []
+                add_readable(others, found)
+                yield frame.select(*kept, *(name for name in found if name in others))
+
+
+def _in_one(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of all frames, which are emptied: each column in one piece.
+
+    Columns in pieces of different lengths are copied by whatever looks at several of them. They are put together one
+    after the other, so that only one of them is there twice.
+    """
+    rows = pl.concat(frames, how="diagonal")
+    frames.clear()
+    for name in rows.columns:
+        rows = rows.with_columns(rows[name].rechunk())
+    return rows
 
 
 def left_columns(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[str]:

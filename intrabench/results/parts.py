@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.results.columns import note_of
 from intrabench.results.damage import left_out
-from intrabench.results.fast_queries import different, only
+from intrabench.results.fast_queries import different, keys, only
 from intrabench.results.files import damaged, left_columns, read_parts, together, why
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import SCHEMA, TURNS, metric_columns
@@ -115,7 +115,7 @@ def current_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """
     failed = pl.col("status").is_in(UNDONE) & (pl.col("target") != WHOLE_CASE)
     few = rows.select("session", "round", "written_at", failed.alias("failed")).with_row_index("number")
-    again = few.select("session", "round").hash_rows().is_duplicated()
+    again = keys(few, ["session", "round"]).is_duplicated()
     doubtful = few.filter(again | few["failed"])["session"].unique()
     few = few.filter(pl.col("session").is_in(doubtful.implode()))
     succeeded = pl.col("written_at").filter(~pl.col("failed")).max().over("session")

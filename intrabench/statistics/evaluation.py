@@ -13,6 +13,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.results.current import IDENTITY, current
 from intrabench.results.current import PROTOCOL as RULES
+from intrabench.results.fast_queries import keys
 from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records
@@ -139,7 +140,9 @@ def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:
 def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows with the number `line` and the `name` of their line, and the lines (`lines_of`)."""
     lines = lines_of(rows)
-    return rows.join(lines.select(*IDENTITY, "line", "name"), on=list(IDENTITY), nulls_equal=True), lines
+    named = lines.select("line", "name", _key=keys(lines, IDENTITY))
+    found = pl.DataFrame({"_key": keys(rows, IDENTITY)}).join(named, on="_key", how="left", maintain_order="left")
+    return rows.with_columns(found["line"].rechunk(), found["name"].rechunk()), lines
 
 
 def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
@@ -149,13 +152,14 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
     notes: protocol, weights, dtype and strictness, if lines differ in them. `rounds`, `seeds` and `datasets` say how to
     run the line again.
     """
-    keys = list(IDENTITY)
-    lines = rows.group_by(keys).agg(
+    key = keys(rows, IDENTITY)
+    about = rows.select("round", "seed", "dataset", _key=key).group_by("_key").agg(
         pl.col("round").max().alias("rounds"),
         pl.col("seed").unique().sort().alias("seeds"),
         pl.col("dataset").unique().sort().alias("datasets"),
     )
-    lines = lines.sort("prompter", "model", *keys, nulls_last=True).with_row_index("line")
+    lines = rows.select(*IDENTITY, _key=key).filter(key.is_first_distinct()).join(about, on="_key").drop("_key")
+    lines = lines.sort("prompter", "model", *IDENTITY, nulls_last=True).with_row_index("line")
     notes = pl.concat_str(*_notes(), separator=", ", ignore_nulls=True)
     lines = lines.with_columns(shown=PROMPTER, label=MODEL, notes=notes)
     ending = pl.when(pl.col("notes") == "").then(pl.lit("")).otherwise(pl.format(" ({})", "notes"))

@@ -108,8 +108,8 @@ def write_report(
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
     rows, left_out = counted_rows(results, "dice", selection, columns=(*STATISTICAL, *_SHOWN))
     lead = leading_score(rows["protocol"], statistic or Statistic(""))
-    played, lines = with_lines(rows)
-    evaluation = Evaluation(results, played, lines, lead, datasets_of(results, rows), left_out, selection=selection)
+    rows, lines = with_lines(rows)
+    evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
     content = _content(evaluation, lead, views)
     content["title"] = title or content["title"]
     content["ratings"] = [
