@@ -153,10 +153,14 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
     run the line again.
     """
     key = keys(rows, IDENTITY)
-    about = rows.select("round", "seed", "dataset", _key=key).group_by("_key").agg(
-        pl.col("round").max().alias("rounds"),
-        pl.col("seed").unique().sort().alias("seeds"),
-        pl.col("dataset").unique().sort().alias("datasets"),
+    about = (
+        rows.select("round", "seed", "dataset", _key=key)
+        .group_by("_key")
+        .agg(
+            pl.col("round").max().alias("rounds"),
+            pl.col("seed").unique().sort().alias("seeds"),
+            pl.col("dataset").unique().sort().alias("datasets"),
+        )
     )
     lines = rows.select(*IDENTITY, _key=key).filter(key.is_first_distinct()).join(about, on="_key").drop("_key")
     lines = lines.sort("prompter", "model", *IDENTITY, nulls_last=True).with_row_index("line")

@@ -11,8 +11,8 @@ from intrabench.reporting.page.grid import Grid, number, word
 from intrabench.reporting.page.narrative import Names, Sentence, amount, name, text
 from intrabench.results.statuses import FAILED, NO_DATA
 
-
 _READ = ("line", "session", "status", "device", "encode_s", "segment_s", "batch", "peak_memory_mb", "peak_gpu_mb")
+"""Columns of rows that are read; a copy of all of a million rows would take much memory."""
 
 
 def speeds(rows: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
