@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from benchmarks import memory, size
 from intrabench.reporting import make_table
 from intrabench.reporting.make_table import make_table as table
 from intrabench.results import files, parts
@@ -83,6 +84,17 @@ def test_each_column_of_many_parts_is_in_one_piece(tmp_path: Path, monkeypatch: 
     assert set(found.n_chunks("all")) == {1}
 
 
+def test_a_column_with_one_value_takes_no_memory(tmp_path: Path) -> None:
+    many = pl.concat([SESSIONS] * 1000).with_columns(round=pl.int_range(15000), label=pl.lit(None, pl.String))
+    found = read_rows(stored(tmp_path, many))
+    assert found.select("protocol", "metrics", "label").estimated_size() < 1000
+    assert found.select("model").estimated_size() > 15000
+    assert (found["metrics"].unique().to_list(), found["label"].null_count()) == (
+        ["dice@1 iou@1 nsd_2mm@1 hd95_mm@1"],
+        15000,
+    )
+
+
 def test_rows_with_failures_that_still_count_are_not_copied() -> None:
     failed = SESSIONS.with_columns(status=pl.when(pl.col("case") == "2").then(pl.lit("oom")).otherwise("status"))
     assert current_rows(failed) is failed
@@ -112,3 +124,10 @@ def test_lines_are_found_also_where_a_column_is_null() -> None:
     assert numbered.drop("line", "name").equals(both)
     assert numbered.join(lines, on="line").filter(pl.col("model") != pl.col("model_right")).is_empty()
     assert numbered["name"].equals(numbered.join(lines, on="line", maintain_order="left")["name_right"].rename("name"))
+
+
+@pytest.mark.slow
+def test_a_table_of_a_million_rows_takes_less_than_1200_mib(tmp_path: Path) -> None:
+    assert memory.store_rows(tmp_path) > 1_000_000
+    *_, peak_mb = size.measure(tmp_path, size.TABLE)
+    assert peak_mb < 1200
