@@ -96,6 +96,8 @@ class _Group:
 
 DEEP, LONG = 4, 10_000
 """So far it is looked for arrays in what a model remembers, which may be anything: so many levels, so many items."""
+_PLAIN = frozenset({bool, int, float, str, type(None)})
+"""They have no arrays; what is remembered of boxes and rounds is mostly these."""
 
 
 def _bytes_of(memory: Any, depth: int = 0) -> int:
@@ -109,7 +111,7 @@ def _bytes_of(memory: Any, depth: int = 0) -> int:
         parts = memory
     elif hasattr(memory, "nbytes") and isinstance(memory.nbytes, int):
         return memory.nbytes
-    return sum(_bytes_of(part, depth + 1) for part in islice(parts, LONG))
+    return sum(_bytes_of(part, depth + 1) for part in islice(parts, LONG) if type(part) not in _PLAIN)
 
 
 def _remembered(answers: Sequence[Any]) -> int:
