@@ -158,7 +158,7 @@ class _Rows:
             row = 0
             while row < len(around):
                 waiting = best > around[row][2]
-                count = np.count_nonzero(waiting)
+                count = int(np.count_nonzero(waiting))
                 if count < SOME * len(waiting):
                     squared[index] = best
                     still = np.flatnonzero(waiting)

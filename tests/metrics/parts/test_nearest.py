@@ -135,7 +135,12 @@ def test_a_crowd_far_away_is_answered_by_a_transform(spacing_mm: Spacing, monkey
     rng = np.random.default_rng(0)
     goals = np.array([[2, 30], [3, 40], [4, -5]])
     asking = np.array(np.nonzero(rng.random((20, 30, 25)) < 0.3))
-    squares = []
-    monkeypatch.setattr(nearest, "squared_distances", lambda *given: squares.append(1) or squared_distances(*given))
+    made = []
+
+    def noted(goals: NDArray[np.intp], shape: Corner, spacing_mm: Spacing) -> NDArray[np.float64]:
+        made.append(shape)
+        return squared_distances(goals, shape, spacing_mm)
+
+    monkeypatch.setattr(nearest, "squared_distances", noted)
     assert np.array_equal(found(goals, asking, spacing_mm), brute_force(asking, goals, spacing_mm))
-    assert squares
+    assert len(made) == 1
