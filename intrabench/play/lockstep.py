@@ -97,6 +97,8 @@ class _Group:
 
 DEEP, LONG = 4, 10_000
 """So far it is looked for arrays in what a model remembers, which may be anything: so many levels, so many items."""
+_PLAIN = frozenset({bool, int, float, str, type(None)})
+"""They have no arrays; what is remembered of boxes and rounds is mostly these."""
 
 
 def _bytes_of(memory: Any, seen: set[int], depth: int = 0) -> int:
@@ -115,7 +117,7 @@ def _bytes_of(memory: Any, seen: set[int], depth: int = 0) -> int:
         fresh = id(memory) not in seen
         seen.add(id(memory))
         return memory.nbytes if fresh else 0
-    return sum(_bytes_of(part, seen, depth + 1) for part in islice(parts, LONG))
+    return sum(_bytes_of(part, seen, depth + 1) for part in islice(parts, LONG) if type(part) not in _PLAIN)
 
 
 def _remembered(parts: Sequence[Any]) -> int:
