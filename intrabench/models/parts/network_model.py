@@ -91,7 +91,7 @@ class NetworkModel(Model):
         return embedding
 
     def kept(self, values: Tensor) -> Sequence[Any]:
-        """Values ``(n, ...)`` that will be an input again: on a GPU they stay there, on the CPU they become an array."""
+        """Values ``(n, ...)`` that will be an input again: on a GPU they stay there, on a CPU they become an array."""
         return values if self.runtime.device != "cpu" else values.numpy()
 
     def finite(self, logits: Any) -> Any:

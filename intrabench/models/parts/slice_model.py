@@ -58,7 +58,7 @@ class SliceItem:
 class SliceResult:
     """The answer for a slice: a boolean mask ``(y, x)`` of the slice's shape, and logits to be fed back next time.
 
-    logits: an array in float32, or a torch tensor, which stays on its device; None: there are none, or nobody needs them.
+    logits: an array in float32, or a torch tensor, which stays on its device; None: there are none, or none are needed.
     scores: how sure the model is of each pixel, ``(y, x)``, as in `Answer.scores`; None: it does not say.
     """
 
@@ -75,8 +75,8 @@ class SliceModel(Model):
     as much as items, it decodes the slices of one request together, up to `decode_batch`. On a GPU, where calls cost,
     it decodes those of all requests in batches of the sizes `gpu_batches`: the alike slices of each request are divided
     into `portions` of these sizes, and only the smallest are filled with those of others, the last one with itself. So
-    an answer does not depend on what else is asked. A number is a constant size for all, to which decoding is padded,
-    and ``"auto"`` fills batches of any size across requests, up to what `auto_batch` finds room for. A batch holds only
+    an answer does not depend on what else is asked. A number is the size for all, to which only decoding is padded, and
+    ``"auto"`` fills batches of any size across requests, up to what `auto_batch` finds room for. A batch holds only
     items that are `alike`.
     """
 
@@ -211,8 +211,8 @@ class OpenSlices(Predictor):
                 users.setdefault(job.z, []).append(work)
         missing = [z for z in sorted(users) if z not in self.store]
         size, pad = self._size(self.model.encode_batch, encoding=True)
+        pad = pad and self.model.runtime.batch == "fixed"  # a slice that only fills a batch takes as long as another
         encode = partial(self._encode, {z: number for number, z in enumerate(missing, 1)})
-        pad = pad and self.model.runtime.batch == "fixed"  # a slice that is encoded to fill a batch costs all its time
         for z, outcome in zip(missing, batched(encode, missing, size, pad), strict=True):
             for work in users[z]:
                 work.encode_seconds += outcome.seconds / len(users[z])
