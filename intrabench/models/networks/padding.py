@@ -34,10 +34,10 @@ def hiding(transformer: Any, hidden: Tensor) -> Iterator[None]:
 def _attend(attention: Any, seen: Tensor, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     """As the attention's own `forward`, but to the tokens that are seen; q, k, v: ``(n, token, channel)``."""
     seen = functional.pad(seen, (k.shape[1] - seen.shape[1], 0), value=True)[:, None, None]
-    heads = (
+    q, k, v = (
         projected(tokens).unflatten(-1, (attention.num_heads, -1)).transpose(1, 2)
         for projected, tokens in ((attention.q_proj, q), (attention.k_proj, k), (attention.v_proj, v))
     )
-    found = functional.scaled_dot_product_attention(*heads, attn_mask=seen)
+    found = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
     mixed: Tensor = attention.out_proj(found.transpose(1, 2).flatten(2))
     return mixed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -89,10 +89,6 @@ class NetworkModel(Model):
         with self.computing():
             embedding: Floats32 = encode(self.tensor(array[None])).float()[0].cpu().numpy()
         return embedding
-
-    def kept(self, values: Tensor) -> Sequence[Any]:
-        """Values ``(n, ...)`` that will be an input again: on a GPU they stay there, on a CPU they become an array."""
-        return values if self.runtime.device != "cpu" else values.numpy()
 
     def finite(self, logits: Any) -> Any:
         """The logits, if all of them are numbers.

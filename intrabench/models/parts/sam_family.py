@@ -116,9 +116,13 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
             full = self.full(low, resize.frame(self.recipe.resize, items[0].shape, self.side))
             masks = (full > self.cutoff).cpu().numpy()
             back = torch.sigmoid(low) if self.recipe.feedback == "sigmoid" else low
-        kept = self.kept(back) if self.feeds_back and any(item.logits for item in items) else [None] * len(items)
+        kept = self.remembered(back) if self.feeds_back and any(item.logits for item in items) else [None] * len(items)
         scores = full.float().cpu().numpy() if any(item.scores for item in items) else [None] * len(items)
         return list(map(SliceResult, masks, kept, scores))
+
+    def remembered(self, back: Tensor) -> Any:
+        """Logits ``(n, h, w)`` that come back: on a GPU they stay there, on a CPU they become an array."""
+        return back.numpy() if self.runtime.device == "cpu" else back
 
     @property
     def cutoff(self) -> float:
@@ -154,8 +158,8 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         points = boxes = previous = None
         padded = self.padded(len(first.points), first.box is not None, first.previous is not None)
         if padded:
-            xy, labels = zip(*(self.as_padded(item, frame, padded) for item in items), strict=True)
-            points = stacked(xy), stacked(labels)
+            rows = [self.as_padded(item, frame, padded) for item in items]
+            points = stacked([xy for xy, _ in rows]), stacked([labels for _, labels in rows])
         elif len(first.points):
             xy = stacked([self.coordinates(item.points[:, :2], frame) for item in items])
             points = xy, stacked([item.points[:, 2] for item in items])
