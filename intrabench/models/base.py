@@ -55,9 +55,10 @@ class Request:
 
     turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
     mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
-    gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`. partition:
-    nobody prompts; the answer needs `Answer.partition`. label: what is to be segmented, in the word of the data set;
-    names: what people call it, as the data set's card says.
+    gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`. last: no
+    other request of this session is expected, so that the answer needs no memory. partition: nobody prompts; the answer
+    needs `Answer.partition`. label: what is to be segmented, in the word of the data set; names: what people call it,
+    as the data set's card says.
     """
 
     session: str
@@ -65,6 +66,7 @@ class Request:
     mask: Mask = field(default_factory=Mask.empty)
     memory: Any = None
     scores: bool = False
+    last: bool = False
     partition: bool = False
     label: str = ""
     names: tuple[str, ...] = ()

@@ -330,9 +330,16 @@ class Session:
             state.shown,
             state.memory,
             scores,
+            self._last,
             label=self.target.label,
             names=self.target.names,
         )
+
+    @property
+    def _last(self) -> bool:
+        """Whether the prompter gives no other turn; should it do so all the same, the model rebuilds its memory."""
+        more = self._number < self.rounds and self._prompter.corrects
+        return not (more or self._prompter.propagates)
 
     def measure(self) -> float:
         """The Dice of the answer, whose other scores may be measured later."""
