@@ -238,15 +238,3 @@ def test_a_point_near_the_border_changes_a_quarter_of_an_answer_at_most() -> Non
     assert 0 < (found & ~standing).sum() <= 0.25 * standing.sum() + 8  # cells at the same distance go together
     assert found[0, 10, 17]
     assert not found[0, :, 30:].any()
-
-
-@VOLUMES
-def test_a_first_answer_that_is_far_too_large_yields_to_negative_clicks(name: str) -> None:
-    volume, truth = ball()
-    before = np.zeros_like(truth)
-    before[10:54, 10:54, 10:54] = True
-    turns = (Turn(points([(32, 32, 32)])), Turn(points([(32, 32, 50)], label=0)))
-    with intrabench.model(name).open(volume) as image:
-        (answer,) = image.segment([Request("key", turns, Mask.of(before))])
-    assert isinstance(answer, Answer)
-    assert dice(answer.update.to_array(truth.shape), truth) > 0.8 > 0.3 > dice(before, truth)
