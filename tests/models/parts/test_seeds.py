@@ -165,7 +165,7 @@ def test_reach_is_measured_between_the_faces_of_voxels() -> None:
     """In slices of 5 mm a voxel of the next slice is beside the answer, not 5 mm from it."""
     mask = Mask.of(np.ones((1, 3, 3), dtype=bool), (2, 10, 10))
     given = points([(3, 11, 11), (2, 11, 16), (4, 11, 11)])
-    hints = Hints.of(Request("key", (Turn(Prompts()), Turn(given)), mask), (5.0, 1.0, 1.0), 1.0, 12.0)
+    hints = Hints.of(Request("key", (Turn(box3d(mask.box)), Turn(given)), mask), (5.0, 1.0, 1.0), 1.0, 12.0)
     wrong, reach, _ = hints.contradictions
     assert wrong[:, :3].tolist() == [[3, 11, 11], [2, 11, 16], [4, 11, 11]]
     assert reach.tolist() == [1.0, 2 * 3 + 1, 2 * 5 + 1]
@@ -184,7 +184,7 @@ def test_what_a_correction_leaves_open() -> None:
     mask = Mask.of(np.ones((1, 8, 8), dtype=bool), (0, 0, 0))
     given = points([(0, 4, 12)])
     volume = Volume.from_canonical(np.zeros((1, 8, 40), np.float32), (1.0, 1.0, 1.0))
-    hints = Hints.of(Request("key", (Turn(Prompts()), Turn(given)), mask), volume.spacing_mm, 1.0, 12.0)
+    hints = Hints.of(Request("key", (Turn(box3d(mask.box)), Turn(given)), mask), volume.spacing_mm, 1.0, 12.0)
     frame = hints.frame(volume, 2.0)
     assert frame is not None
     row = hints.labels(frame, hints.zones(frame))[0, 4]
