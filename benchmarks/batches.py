@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.comparison import MINIATURE
 from intrabench.models.base import Answer, Request, Runtime
 from intrabench.models.parts.slice_model import SliceItem
 from intrabench.models.sammed2d import SAMMed2D
@@ -19,7 +20,8 @@ from intrabench.prompts import boxes
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 
-SLICES, TARGETS = 40, 6
+SLICES, TARGETS = (2, 2) if MINIATURE else (40, 6)
+SIZES = (1, 16) if MINIATURE else (1, 8, 16, 64)
 
 
 def measured(batch: str) -> tuple[list[Answer], int, int, float]:
@@ -48,7 +50,7 @@ def measured(batch: str) -> tuple[list[Answer], int, int, float]:
     return [answer for answer in answers if isinstance(answer, Answer)], encoded, calls, seconds
 
 
-def seconds_by_size(sizes: tuple[int, ...] = (1, 8, 16, 64), rounds: int = 3) -> dict[int, float]:
+def seconds_by_size(sizes: tuple[int, ...] = SIZES, rounds: int = 1 if MINIATURE else 3) -> dict[int, float]:
     """Seconds of decoding one slice with a box in batches of these sizes, the least of some rounds."""
     model = SAMMed2D()
     model.runtime = Runtime(random=True)

@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.comparison import MINIATURE
 from benchmarks.size import ANSWER, measure
 
 SUBMISSIONS = 2
-DATASETS, PROMPTERS, TARGETS, ROUNDS = 5, 10, 200, 5
+DATASETS, PROMPTERS, TARGETS, ROUNDS = (1, 2, 20, 2) if MINIATURE else (5, 10, 200, 5)
 TURN = json.dumps({"prompts": {"points": [[4, 8, 8, 1]], "clicked": [True]}, "actions": [{"kind": "click"}]})
 
 

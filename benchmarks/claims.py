@@ -16,6 +16,7 @@ import polars as pl
 from scipy.special import ndtr, ndtri, stdtrit
 from scipy.stats import beta
 
+from benchmarks.comparison import MINIATURE
 from intrabench.mask import Floats
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.resample import AVERAGE
@@ -23,8 +24,8 @@ from intrabench.statistics.significance import differences
 
 Ends = tuple[Floats, Floats]
 
-SIZES = (5, 10, 20, 50)
-STUDIES, DRAWS = 2000, 1000
+SIZES = (5,) if MINIATURE else (5, 10, 20, 50)
+STUDIES, DRAWS = (20, 50) if MINIATURE else (2000, 1000)
 CORRELATION, FAILING = 0.7, 0.1
 MILD, STRONG = (8.0, 2.0), (2.0, 0.5)
 

@@ -2,14 +2,15 @@
 
 The structure set is that of pat_1 in the wheel of pycerr 2.5.1 (a lung tumour, 26 contours with 9,661 vertices). Both
 get the same vertices in voxel coordinates and fill the same box; scikit-image contour by contour, combined even-odd.
-Runs take turns in one process, the fastest of each counts.
+
 """
 
 from __future__ import annotations
 
 import tempfile
-import time
+from functools import partial
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.comparison import compare, cpu
 from intrabench.datasets.cases import store
 from intrabench.datasets.convert import rtstruct
 from intrabench.datasets.convert.dicom_series import find_series, read_series
@@ -26,7 +28,6 @@ from intrabench.fetch.archive import member_names, open_members
 
 WHEEL = "pycerr-2.5.1-py3-none-any.whl"
 FOLDER = "cerr/datasets/radiomics_phantom_dicom/pat_1/"
-ROUNDS = 15
 
 Inside = NDArray[np.bool_]
 
@@ -61,15 +62,10 @@ def main() -> None:
         print(f"skipped: {wheel} is not there; `pip download --no-deps -d {wheel.parent} pycerr==2.5.1` brings it")
         return
     given = contours(wheel)
-    seconds: dict[Any, float] = {}
-    for fill in (filled, theirs) * ROUNDS:
-        started = time.perf_counter()
-        fill(*given)
-        seconds[fill] = min(seconds.get(fill, np.inf), time.perf_counter() - started)
-    ours, other = filled(*given), theirs(*given)
     print(f"{len(given[0])} contours, {sum(map(len, given[0])):,} vertices, box {given[2]}")
-    print(f"ours {seconds[filled] * 1e3:.2f} ms, scikit-image {seconds[theirs] * 1e3:.2f} ms, ", end="")
-    print(f"{seconds[theirs] / seconds[filled]:.0f} times")
+    work = f"filling the {len(given[0])} contours of a tumour"
+    compare(work, f"scikit-image {version('scikit-image')}", *(cpu(partial(fill, *given)) for fill in (theirs, filled)))
+    ours, other = filled(*given), theirs(*given)
     print(f"voxels that differ: {np.count_nonzero(ours != other)} of {np.count_nonzero(other)}")
 
 

@@ -16,6 +16,7 @@ from time import perf_counter
 import numpy as np
 
 import intrabench
+from benchmarks.comparison import MINIATURE
 from intrabench.datasets.base import Files
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.phantom import Phantom
@@ -30,14 +31,15 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 MODELS = ("random_walker", "graph_cut", "grow_from_seeds", "grabcut", "interval")
-NETWORKS = ("litemedsam",)
+MODELS = ("interval",) if MINIATURE else MODELS
+NETWORKS = () if MINIATURE else ("litemedsam",)
 FIRST = ("points_volume:n=1", "point_interp:n=3", "box_interp:n=3", "box_volume")
 REFINEMENTS = (
     *("click_center", "click_component", "click_deepest", "click_slice", "click_volume"),
     *("scribble", "davis_slices", "autopet:empty=counts_zero"),
 )
-SEEDS = range(10)
-ROUNDS = 3
+SEEDS = range(1) if MINIATURE else range(10)
+ROUNDS = 1 if MINIATURE else 3
 LOWER, LESIONS = 0.01, 8
 SCANS = {"brain_tumour": 3, "lung_tumour": 1, "spine_ct": 2, "spine_mr": 2}
 """Packaged data sets, and of how many targets each."""
@@ -98,6 +100,8 @@ def scans() -> Iterator[Case]:
         volume, targets = phantom.load("case-1", Files(None, None))  # type: ignore[arg-type]
         small = [target for target in targets if 10 <= target.mask.voxels <= 1000]
         yield f"lesions, {spacing[0]:g} mm", volume, small[:4]
+    if MINIATURE:
+        return
     yield lesions_in_tissue()
     yield mass()
     yield cord()

@@ -14,13 +14,14 @@ import polars as pl
 from scipy.special import ndtr
 from scipy.stats import beta
 
+from benchmarks.comparison import MINIATURE
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.bca import percentiles
 from intrabench.statistics.resample import AVERAGE, intervals, resample
 
-SIZES = (6, 8, 10, 20, 31)
+SIZES = (6,) if MINIATURE else (6, 8, 10, 20, 31)
 CORRELATION = 0.9
-STUDIES = 2000
+STUDIES = 20 if MINIATURE else 2000
 
 
 @dataclass(frozen=True)

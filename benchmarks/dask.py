@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.commands import pairs, ratio, run, without
+from benchmarks.comparison import MINIATURE
 
-PAIRS = 3
+PAIRS = 1 if MINIATURE else 3
 MANY = "-m random_walker -p box_interp:n=3 -p point_interp:n=3 -d phantom:shape=48x128x128,instances=3,scans="
-SCANS = 48
+SCANS = 2 if MINIATURE else 48
 SMALL = "-m box_fill -p box_volume -d phantom:shape=8x16x16,instances=1,scans="
-GROUPS = 500
+GROUPS = 4 if MINIATURE else 500
 """Cases of one session each; give another number as INTRABENCH_BENCH_GROUPS, such as 10000."""
 
 

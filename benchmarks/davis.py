@@ -1,9 +1,4 @@
-"""The robot, J and F, and joint sessions: against the published recipes, and against single sessions.
-
-Run with `python -m benchmarks davis`. The recipes are the algorithms of davisinteractive 1.0.4 written anew with the
-libraries that it used: rank filters, a graph of networkx, one pair of masks after the other. Both give the same values,
-which is checked. Runs take turns in one process, the fastest of each counts.
-"""
+"""The robot, J and F, and joint sessions: against davisinteractive itself, and against single sessions."""
 
 from __future__ import annotations
 
@@ -20,22 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
-from scipy.spatial import cKDTree
-from scipy.special import comb
 
+from benchmarks.comparison import MINIATURE, compare, cpu
 from benchmarks.overhead import SPACING, Painter, played
+from benchmarks.peers import DAVIS
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.davis.metrics import batched
 from intrabench.davis.robot import ScribbleRobot
-from intrabench.davis.skeleton import medial_axes
-from intrabench.mask import Bools, Floats
 from intrabench.protocols import protocol
 from intrabench.protocols.joint import JointRules
 from intrabench.target import Target, targets_of
 from intrabench.volume import Volume
 
 FRAME = (480, 854)
-TIMES = 3
+FRAMES = 4 if MINIATURE else 100
+TIMES = 1 if MINIATURE else 3
 
 
 def blobs(frames: int, objects: int, seed: int) -> NDArray[np.int64]:
@@ -44,74 +38,6 @@ def blobs(frames: int, objects: int, seed: int) -> NDArray[np.int64]:
     fields = ndimage.zoom(rng.standard_normal((objects, frames // 10 + 2, 9, 14)), (1, 10, 60, 66), order=1)
     fields = fields[:, :frames, : FRAME[0], : FRAME[1]]
     return np.asarray(np.where(fields.max(axis=0) > 0.7, fields.argmax(axis=0) + 1, 0))
-
-
-def published_strokes(error: Bools) -> list[Floats]:
-    """The strokes into an error, step by step as published."""
-    import networkx as nx
-    from skimage.filters import rank
-    from skimage.morphology import disk
-
-    radius, found = min(0.1 * math.sqrt(error.sum()), 16.0), error
-    while radius > 1:
-        footprint, image = disk(radius), error.astype(np.uint8)
-        found = rank.maximum(rank.minimum(image, footprint), footprint) > 0
-        if found.any():
-            break
-        radius *= 0.9
-    pixels = np.argwhere(medial_axes([found], None)[0])
-    graph: Any = nx.Graph()
-    graph.add_nodes_from(range(len(pixels)))
-    for one, other in cKDTree(pixels).query_pairs(1.5) if len(pixels) else ():
-        graph.add_edge(one, other, weight=float(np.linalg.norm(pixels[one] - pixels[other])))
-    strokes = []
-    for nodes in list(nx.connected_components(graph)):
-        part = graph.subgraph(nodes).copy()
-        if len(part) < 4:
-            continue
-        while True:
-            try:
-                cycle = nx.find_cycle(part)
-            except nx.NetworkXNoCycle:
-                break
-            part.remove_edge(*max(cycle, key=lambda edge: part.edges[edge]["weight"]))
-        *_, end = nx.bfs_tree(part, min(part))
-        paths = nx.single_source_shortest_path(part, end)
-        path = pixels[max(paths.values(), key=len)]
-        order, along = np.arange(len(path)), np.linspace(0, 1, 1000)[:, None]
-        weights = comb(len(path) - 1, order) * along ** (len(path) - 1 - order) * (1 - along) ** order
-        strokes.append(weights @ path)
-    return strokes
-
-
-def published_scores(truth: NDArray[Any], answer: NDArray[Any], objects: int) -> tuple[Floats, Floats]:
-    """J and F of each frame and object, one after the other on whole frames."""
-    from skimage.morphology import dilation, disk
-
-    footprint = disk(math.ceil(0.008 * math.hypot(*truth.shape[1:])))
-    j, f = np.ones((2, len(truth), objects))
-    for frame, one in itertools.product(range(len(truth)), range(objects)):
-        a, b = truth[frame] == one + 1, answer[frame] == one + 1
-        if (a | b).any():
-            j[frame, one] = (a & b).sum() / (a | b).sum()
-        ours, theirs = _outline(a), _outline(b)
-        counts = ours.sum(), theirs.sum()
-        if not all(counts):
-            f[frame, one] = counts[0] == counts[1]
-            continue
-        precision = (theirs & dilation(ours, footprint)).sum() / counts[1]
-        recall = (ours & dilation(theirs, footprint)).sum() / counts[0]
-        f[frame, one] = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    return j, f
-
-
-def _outline(mask: Bools) -> Bools:
-    right, down, both = (np.zeros_like(mask) for _ in range(3))
-    right[:, :-1], down[:-1], both[:-1, :-1] = mask[:, 1:], mask[1:], mask[1:, 1:]
-    found = (mask ^ right) | (mask ^ down) | (mask ^ both)
-    found[-1], found[:, -1] = mask[-1] ^ right[-1], mask[:, -1] ^ down[:, -1]
-    found[-1, -1] = False
-    return np.asarray(found)
 
 
 @dataclass(frozen=True)
@@ -155,33 +81,41 @@ def turns(runs: dict[str, Callable[[], Any]]) -> tuple[dict[str, float], dict[st
     return best, given
 
 
+def _robots(peer: Any, truth: NDArray[np.int64], answer: NDArray[np.int64]) -> None:
+    """The strokes into all errors of two frames."""
+    robot, frames = ScribbleRobot(), (0, FRAMES // 2)
+    errors = [[(truth[frame] == one) & (answer[frame] != one) for one in (0, 1, 2, 3)] for frame in frames]
+
+    def theirs() -> list[Any]:
+        given = ((one[frame, None] for one in (answer, truth)) for frame in frames)
+        return [peer.interact("bench", *both, 3, 0)["scribbles"][0] for both in given]
+
+    def ours() -> list[Any]:
+        return [strokes for some in errors for strokes in robot.strokes_in(some)]
+
+    compare(f"robot, an error in {FRAME[0]}x{FRAME[1]}", str(DAVIS), cpu(theirs), cpu(ours), targets=4 * len(frames))
+    print(f"  strokes: {sum(map(len, theirs()))} of the peer, {sum(map(len, ours()))} of ours")
+
+
+def _scores(peer: Any, truth: NDArray[np.int64], answer: NDArray[np.int64]) -> None:
+    """J and F of all frames and objects."""
+
+    def theirs() -> list[Any]:
+        return [score(truth, answer, False, 3) for score in (peer.batched_jaccard, peer.batched_f_measure)]
+
+    work = f"J and F of a frame of {FRAME[0]}x{FRAME[1]} with 3 objects, of {FRAMES}"
+    compare(work, str(DAVIS), cpu(theirs), cpu(lambda: batched(truth, answer, 3)), targets=FRAMES)
+    off = max(float(np.abs(a - b).max()) for a, b in zip(theirs(), batched(truth, answer, 3), strict=True))
+    print(f"  largest difference of J and F: {off:.1e}")
+
+
 def main() -> None:
-    """Print seconds and ratios."""
-    truth, answer = blobs(100, 3, 1), blobs(100, 3, 1)
-    answer = np.roll(answer, (9, 14), axis=(1, 2))
-    robot = ScribbleRobot()
-    frames = [[(truth[frame] == one) & (answer[frame] != one) for one in (0, 1, 2, 3)] for frame in (0, 50)]
-    errors = [error for frame in frames for error in frame]
-    best, given = turns(
-        {
-            "published": lambda: [published_strokes(error) for error in errors],
-            "ours": lambda: [strokes for frame in frames for strokes in robot.strokes_in(frame)],
-        }
-    )
-    counts = [[len(strokes) for strokes in given[name]] for name in best]
-    assert counts[0] == counts[1]
-    pairs = [pair for both in zip(given["published"], given["ours"], strict=True) for pair in zip(*both, strict=True)]
-    same = sum(np.allclose(one, other, atol=1e-6) for one, other in pairs)
-    told = ", ".join(f"{name} {1e3 * seconds / len(errors):.1f} ms" for name, seconds in best.items())
-    print(f"robot per error in a frame of {FRAME[0]} x {FRAME[1]}: {told}")
-    print(f"  {best['published'] / best['ours']:.1f} times as fast; {same} of {len(pairs)} strokes are equal")
-    best, given = turns(
-        {"published": partial(published_scores, truth, answer, 3), "ours": partial(batched, truth, answer, 3)}
-    )
-    off = max(float(np.abs(a - b).max()) for a, b in zip(given["published"], given["ours"], strict=True))
-    told = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in best.items())
-    print(f"J and F of 100 frames with 3 objects: {told}")
-    print(f"  {best['published'] / best['ours']:.1f} times as fast; largest difference {off:.1e}")
+    """Print milliseconds and ratios."""
+    truth = blobs(FRAMES, 3, 1)
+    answer = np.roll(truth, (9, 14), axis=(1, 2))
+    if found := DAVIS.found("robot", "metrics"):
+        _robots(found[0].InteractiveScribblesRobot(), truth, answer)
+        _scores(found[1], truth, answer)
     with tempfile.TemporaryDirectory() as folder:
         for prompter in ("box_interp:n=3+scribble", "point_interp:n=3+davis_slices"):
             best, _ = turns(

@@ -15,7 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-PAIRS = 8
+from benchmarks.comparison import MINIATURE
+
+PAIRS = 1 if MINIATURE else 8
 RUNS = {
     "random_walker, 2 scans, 4 rounds": "-m random_walker -p box_interp:n=3 -p point_interp:n=3 --refine scribble "
     "--rounds 3 -d phantom:shape=48x96x96,instances=4,scans=2",

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.comparison import MINIATURE
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
 from intrabench.mask import Mask
@@ -26,9 +27,9 @@ from intrabench.prompts import Prompts, box3d
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
-SHAPE = (300, 512, 512)
-CLASSES = 10
-ROUNDS = 3
+SHAPE = (48, 96, 96) if MINIATURE else (300, 512, 512)
+CLASSES = 2 if MINIATURE else 10
+ROUNDS = 1 if MINIATURE else 3
 
 
 def case() -> tuple[Volume, np.ndarray]:

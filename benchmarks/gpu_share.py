@@ -1,7 +1,8 @@
 """The share of a network in the wall time of playing: what prompting, scoring and bookkeeping leave of a GPU's time.
 
 A GPU computes while the processor does something else, so a slice model stands for it that sleeps 11 ms to encode a
-slice and 4 ms to decode up to 16. It fills boxes, and squares around points. The phantom has 128x256x256
+slice and 4 ms to decode 8, more for larger batches. Batches are those of a GPU, padding included, and each answer has
+logits of 256x256 that are fed back. It fills boxes, and squares around points. The phantom has 128x256x256
 voxels of 1.5x0.8x0.8 mm and 12 blobs. Timed: prompting, the model, scoring, storing rows and turns, until all is
 stored. Not timed: loading the scan and its targets, imports. The network's share is its calls times what they should
 sleep, so time in which they wait for a processor does not count for it.
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.comparison import MINIATURE
 from intrabench.datasets.phantom import Phantom
 from intrabench.engine.job import Job
 from intrabench.engine.plan import Plan, prepare
@@ -29,20 +31,23 @@ from intrabench.engine.progress.reporter import Silent
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.writer import ResultWriter
 from intrabench.metrics.lookup import of_protocol
+from intrabench.models.base import Runtime
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.prompters.combined import make_prompter
 from intrabench.protocols import protocol
 from intrabench.results.store import Store
 from intrabench.volume import Volume
 
-ENCODE_S, DECODE_S = 0.011, 0.004
-PHANTOM = Phantom((128, 256, 256), (1.5, 0.8, 0.8), instances=12)
+ENCODE_S, DECODE_S, AT_ONCE = 0.011, 0.004, 8
+"""Seconds to encode a slice, and to decode up to so many; a larger batch takes longer in proportion."""
+LOGITS = np.random.default_rng(0).normal(0, 8, (256, 256)).astype(np.float32)
+PHANTOM = Phantom((24, 48, 48) if MINIATURE else (128, 256, 256), (1.5, 0.8, 0.8), instances=2 if MINIATURE else 12)
 PROMPTERS = {
     "five static prompters": ("box_slice", "box_interp:n=3", "box_volume", "point_interp:n=3", "center_slice"),
     "scribbles": ("box_interp:n=3+scribble", "point_interp:n=5+scribble"),
 }
-ROUNDS = 5
-RUNS = 3
+ROUNDS = 1 if MINIATURE else 5
+RUNS = 1 if MINIATURE else 3
 FIRST, LATER = 12, 4
 """How many pixels a point reaches: the first one of a slice, and those that correct it."""
 
@@ -61,13 +66,13 @@ class Sleeping(SliceModel):
 
     def encode(self, images: Sequence[NDArray[Any]]) -> list[NDArray[np.float32]]:
         """Nothing worth keeping."""
-        self._sleep(ENCODE_S)
+        self._sleep(ENCODE_S * len(images))
         return [np.zeros(1, np.float32) for _ in images]
 
     def decode(self, items: Sequence[SliceItem]) -> list[SliceResult]:
-        """One mask per item."""
-        self._sleep(DECODE_S)
-        return [SliceResult(drawn(item)) for item in items]
+        """One mask per item, with logits."""
+        self._sleep(DECODE_S * max(1, len(items) / AT_ONCE))
+        return [SliceResult(drawn(item), LOGITS.copy()) for item in items]
 
     def _sleep(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -92,6 +97,7 @@ def share(prompters: Sequence[str], preset: str, folder: Path, waits: bool = Fal
     waits: it waits for all scores of a round before it is asked again.
     """
     model, rule = Sleeping(), protocol(preset)
+    model.runtime = Runtime(device="cuda")
     made = tuple(map(make_prompter, prompters))
     job = Job((ModelRunner(model),), made, (PHANTOM,), (0,), rule, ROUNDS, metrics=of_protocol(rule.metrics))
     (case,) = PHANTOM.cases()

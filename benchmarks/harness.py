@@ -14,7 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-RUNS = 3
+from benchmarks.comparison import MINIATURE
+
+RUNS = 1 if MINIATURE else 3
 WORDS = (
     "-m litemedsam -p box_slice -p box_interp:n=3 -p point_interp:n=3 -d spine_ct -d spine_mr --workers 0"
     " --no-cache-embeddings"
@@ -28,6 +30,9 @@ MODELS = {
     "segvol by text": f"-m segvol -p name+click_volume --rounds 2 {SLICES.replace('8x', '48x')}",
     "vista3d": f"-m vista3d -p points_volume:n=1+click_volume --rounds 2 {SLICES.replace('8x256x256', '48x96x96')}",
 }
+if MINIATURE:
+    WORDS = "-m litemedsam -p box_slice -d phantom:shape=1x64x64,instances=1 --workers 0 --no-cache-embeddings"
+    MODELS = {"litemedsam again": WORDS}
 """Networks of real size; hf: a folder with the configuration of SAM 2 t."""
 
 CHILD = """

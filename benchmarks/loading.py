@@ -21,6 +21,7 @@ from typing import Any
 import nibabel as nib
 import numpy as np
 
+from benchmarks.comparison import MINIATURE
 from intrabench.datasets.base import Files
 from intrabench.datasets.cases import store
 from intrabench.datasets.folder.folder import open_folder
@@ -28,9 +29,10 @@ from intrabench.datasets.phantom import Phantom
 from intrabench.mask import box_slices
 from intrabench.volume import write_nifti
 
-PHANTOM = Phantom((300, 512, 512), spacing=(1.0, 0.8, 0.8), instances=100, orientation="LPS")
+SIDE, SLICES = (64, 40) if MINIATURE else (512, 300)
+PHANTOM = Phantom((SLICES, SIDE, SIDE), spacing=(1.0, 0.8, 0.8), instances=2 if MINIATURE else 100, orientation="LPS")
 CASE = "scan"
-ROUNDS = 4
+ROUNDS = 1 if MINIATURE else 4
 
 CHILD = """
 import sys
@@ -50,12 +52,14 @@ def write_dicom(folder: Path) -> float:
     """Write a CT with a structure set of one ball; returns the size of the volume in MiB."""
     files: Any = import_module("tests.datasets.convert.dicom_files")
     rng = np.random.default_rng(0)
-    array = rng.integers(-1000, 1000, (200, 512, 512), dtype=np.int16)
+    array = rng.integers(-1000, 1000, (SLICES * 2 // 3, SIDE, SIDE), dtype=np.int16)
     images = files.write_ct(folder, array, (1.5, 0.8, 0.8))
     angles = np.linspace(0, 2 * np.pi, 100, endpoint=False)
     contours = [
-        np.column_stack([200 + 40 * np.cos(angles), 200 + 40 * np.sin(angles), np.full(100, 1.5 * z)])
-        for z in range(60, 120)
+        np.column_stack(
+            [SIDE * (0.4 + 0.08 * np.cos(angles)), SIDE * (0.4 + 0.08 * np.sin(angles)), np.full(100, 1.5 * z)]
+        )
+        for z in range(len(array) * 3 // 10, len(array) * 6 // 10)
     ]
     files.write_rtstruct(folder / "contours.dcm", images, {"tumour": contours})
     return array.nbytes / 2**20

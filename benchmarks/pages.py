@@ -21,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import intrabench
+from benchmarks.comparison import MINIATURE
 from intrabench.people.rating.design import Plan, design
 from intrabench.results.parts import read_rows
 
-CT = "phantom:shape=300x512x512,instances=3"
+CT = f"phantom:shape={'24x64x64' if MINIATURE else '300x512x512'},instances=3"
 SMALL = "phantom:shape=48x96x96,instances=8"
-SLICES, TURNS = 40, 8
+SLICES, TURNS = (4, 2) if MINIATURE else (40, 8)
 
 
 def main() -> None:

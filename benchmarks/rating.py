@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 import intrabench
+from benchmarks.comparison import MINIATURE
 from intrabench.people.rating.design import Plan, design
 from intrabench.people.rating.study import Study
 
-RATERS, INPUTS = 30, 20
+RATERS, INPUTS = (2, 2) if MINIATURE else (30, 20)
 PAUSE_S = 0.3
 """Between two answers of a rater: 100 posts a second in all, a hundred times as many as people give."""
 DATA = "phantom:shape=32x128x128,instances=5,scans=4"

@@ -14,14 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from benchmarks.overhead import SIZES, VOXELS, Six, best, by_protocols, ellipsoids, ours
+from benchmarks.comparison import MINIATURE, compare
+from benchmarks.overhead import SIZES, VOXELS, Six, by_protocols, ellipsoids, ours
 from intrabench.datasets.cases import store as cases
 from intrabench.mask import Bools, Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
@@ -32,16 +33,9 @@ from intrabench.volume import Volume
 Bytes = NDArray[np.uint8]
 
 PROPAGATION = ("box_prop", "point_prop")
-CORRECTION = ("box_interp:n=3+scribble", "point_interp:n=5+scribble", "box_interp:n=3+click_center")
-ROUNDS = 5
-REPETITIONS = 9
+CORRECTION = ("box_interp:n=3+scribble", "point_interp:n=5+scribble")
+ROUNDS = 1 if MINIATURE else 5
 FLAW = 0.15
-PUBLISHED: tuple[dict[str, float], dict[str, float]] = (
-    {"box_prop": 0.64, "point_prop": 0.67, "box_interp:n=3+scribble": 2.46, "point_interp:n=5+scribble": 1.77},
-    {"box_prop": 2.28, "point_interp:n=5+scribble": 9.88},
-)
-"""Seconds per instance of the published code at the two sizes, where known: measured once, on the same kind of machine,
-with a stub model and a profiler, within 30 %."""
 
 
 @dataclass(eq=False)
@@ -199,9 +193,9 @@ def common(play: Callable[[Bools], float], shape: tuple[int, int, int]) -> float
     seconds = 0.0
     for value in range(1, len(VOXELS) + 1):
         truth = turned(labels == value)
-        started = perf_counter()
+        started = process_time()
         dice = play(truth)
-        seconds += perf_counter() - started
+        seconds += process_time() - started
         assert 0.3 < dice <= 1
     return seconds / len(VOXELS)
 
@@ -216,35 +210,33 @@ def checked(root: Path, rounds: int) -> None:
     assert dice.max() < 1 if rounds else dice.min() == 1, rows
 
 
-def at_size(shape: tuple[int, int, int], published: dict[str, float], folder: Path) -> dict[str, float]:
-    """Print seconds per instance of all prompters at one size, and return them."""
+def at_size(shape: tuple[int, int, int], folder: Path) -> dict[str, float]:
+    """Print what all prompters at one size cost, and return CPU milliseconds per instance."""
     dataset = Six(shape)
     cases.prepare(dataset, "six")
     truths = [target.mask for target in cases.open_case(dataset, "six").targets()]
-    times = 3 if shape == SIZES[0] else 1  # a minute and a half each at the large size
-    references = {
-        "prop": best(lambda: common(common_propagation, shape), times),
-        "scribble": best(lambda: common(lambda truth: common_scribbles(truth, FLAW), shape), times),
+    references: dict[str, Callable[[Bools], float]] = {
+        "prop": common_propagation,
+        "scribble": lambda truth: common_scribbles(truth, FLAW),
     }
     found = {}
     for prompter in (*PROPAGATION, *CORRECTION):
         rounds = ROUNDS if prompter in CORRECTION else 0
-        outs = [folder / f"{shape[1]}-{prompter}-{number}" for number in range(REPETITIONS)]
-        left = iter(outs)
+        out = folder / f"{shape[1]}-{prompter.replace(':', '-')}"
         model = Stub(FLAW if rounds else 0.0)
         model.truths = truths
-        seconds = best(lambda: ours(dataset, prompter, next(left), model, rounds), REPETITIONS)  # noqa: B023
-        checked(outs[0], rounds)
-        found[prompter] = seconds
-        line = f"  {prompter:29} {1e3 * seconds:7.2f} ms per instance"
-        for way, reference in references.items():
-            if prompter.endswith(way):
-                line += f"; common way {1e3 * reference:.0f} ms, {reference / seconds:.0f} times"
-        if prompter in published:
-            line += f"; published {1e3 * published[prompter]:.0f} ms, {published[prompter] / seconds:.0f} times"
-        print(line)
+        play = next(play for way, play in references.items() if prompter.endswith(way))
+        compared = compare(
+            f"{prompter}, {'x'.join(map(str, shape))}" + f", {rounds} rounds" * bool(rounds),
+            f"our restatement of the common way (NumPy), {'scribbles' if rounds else 'propagation of a box'}",
+            lambda play=play: common(play, shape),  # type: ignore[misc]
+            lambda prompter=prompter, model=model, rounds=rounds, out=out: ours(dataset, prompter, out, model, rounds),  # type: ignore[misc]
+            times=1,
+        )
+        checked(next(out.iterdir()), rounds)
+        found[prompter] = min(map(min, compared.ours_ms))
         if rounds:
-            print(f"  {'':29} {by_protocols(dataset, prompter, folder / f'{shape[1]}-{prompter}', rounds)}")
+            print(f"  {'':29} {by_protocols(dataset, prompter, out, rounds, 1)}")
     return found
 
 
@@ -253,9 +245,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         os.environ["INTRABENCH_DATA"] = str(Path(name) / "data")
         seconds = []
-        for shape, published in zip(SIZES, PUBLISHED, strict=True):
+        for shape in SIZES:
             print("x".join(str(side) for side in shape))
-            seconds.append(at_size(shape, published, Path(name)))
+            seconds.append(at_size(shape, Path(name)))
     small, large = seconds
     for prompter in small:
         print(f"{prompter:31} {SIZES[1]} costs {large[prompter] / small[prompter]:.2f} times {SIZES[0]}")

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.comparison import MINIATURE
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Predictor, Request
 from intrabench.prompts import box3d
@@ -22,8 +23,12 @@ from intrabench.registry import registry
 from intrabench.turns import Click, Turn
 from intrabench.volume import Volume
 
-SHAPE, ROUNDS = (300, 512, 512), 15
-SIZES = {"lesion": (10, 30, 30), "kidney": (60, 90, 90), "liver": (150, 300, 300)}
+SHAPE, ROUNDS = ((64, 96, 96), 2) if MINIATURE else ((300, 512, 512), 15)
+SIZES = (
+    {"lesion": (10, 30, 30)}
+    if MINIATURE
+    else {"lesion": (10, 30, 30), "kidney": (60, 90, 90), "liver": (150, 300, 300)}
+)
 LIMIT_S = 0.060
 
 

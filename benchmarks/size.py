@@ -20,7 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-CASES = 1000
+from benchmarks.comparison import MINIATURE
+
+CASES = 10 if MINIATURE else 1000
 
 READ = "store = Store(out, 'new'); store.finished(0); store.failed_cases(); store.stamp()"
 TABLE, REPORT = (f"main('{words}'.split())" for words in ("table --out out", "report --out out"))

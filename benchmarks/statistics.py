@@ -19,9 +19,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from benchmarks.comparison import MINIATURE
+from intrabench.effort import SECONDS
 from intrabench.results.schema import SCHEMA
 
 SHAPE = {"line": 20, "dataset": 10, "case": 60, "label": 7, "instance": 2}
+if MINIATURE:
+    SHAPE = {"line": 4, "dataset": 2, "case": 8, "label": 2, "instance": 1}
 ROUNDS = 6
 
 
@@ -50,7 +54,12 @@ def rows() -> pl.DataFrame:
         encode_s=random.random(size),
         segment_s=random.random(size),
         weights_sha256=pl.lit("0" * 64),
+        run_id=pl.lit("run"),
         protocol=pl.lit("basic@1"),
+        stop=pl.lit(""),
+        effort=pl.lit(SECONDS),
+        metrics=pl.lit("dice@1 iou@1"),
+        seen_in_training=pl.lit("unknown"),
         seed=0,
         written_at=1,
     )

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from benchmarks.comparison import MINIATURE, compare, cpu
 from intrabench.mask import Mask
 from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.models.base import Request
@@ -31,8 +32,8 @@ from intrabench.superpixels.partitions.relabel import relabelled
 from intrabench.turns import Turn
 
 Labels = NDArray[np.int32]
-TIMES = 3
-PICTURE, VOLUME = (1, 321, 481), (256, 512, 512)
+TIMES = 1 if MINIATURE else 3
+PICTURE, VOLUME = ((1, 80, 120), (32, 96, 96)) if MINIATURE else ((1, 321, 481), (256, 512, 512))
 GROUPS = {
     "overlap": ("ue_np", "ue_bergh", "ue_levin", "asa", "oe"),
     "boundary": ("rec", "pre", "cd"),
@@ -55,12 +56,11 @@ def _picture() -> None:
     labels = relabelled(grid_cells(PICTURE, (1, 25, 40)), PICTURE, "labels")
     truths = [_blobs(rng, PICTURE, count) for count in (8, 12, 20, 30, 40)]
     image = rng.integers(0, 255, (*PICTURE, 3)).astype(np.uint8)
-    ours, theirs = (_fastest(partial(measure, labels, truths, image)) for measure in (_ours, _one_by_one))
-    for one, other in zip(ours[1], theirs[1], strict=True):
+    for one, other in zip(_ours(labels, truths, image), _one_by_one(labels, truths, image), strict=True):
         assert np.allclose(one, other, rtol=1e-9), (one, other)
-    what = f"{len(COMPARED)} metrics of 321x481 pixels, {labels.max() + 1} superpixels, 5 annotations"
-    print(f"{what}: {ours[0] * 1e3:.0f} ms,")
-    print(f"  {theirs[0] / ours[0]:.1f} times faster than metric by metric in NumPy ({theirs[0] * 1e3:.0f} ms)")
+    what = f"{len(COMPARED)} metrics, {PICTURE[1]}x{PICTURE[2]} pixels, {labels.max() + 1} superpixels, 5 annotations"
+    ways = (cpu(partial(measure, labels, truths, image)) for measure in (_one_by_one, _ours))
+    compare(what, "our restatement, metric by metric in NumPy", *ways, times=2)
 
 
 def _volume() -> None:
@@ -68,7 +68,7 @@ def _volume() -> None:
     labels = relabelled(grid_cells(VOLUME, (25, 44, 46)), VOLUME, "labels")
     truth, image = _blobs(rng, VOLUME, 12), rng.standard_normal(VOLUME, dtype=np.float32)
     count = _fastest(lambda: np.bincount(labels.ravel()))[0]
-    print(f"256x512x512 voxels, {labels.max() + 1} supervoxels: one np.bincount takes {count:.2f} s")
+    print(f"{VOLUME} voxels, {labels.max() + 1} supervoxels: one np.bincount takes {count:.2f} s")
     for group, names in GROUPS.items():
         seconds = _fastest(partial(_values, labels, truth, image, names), times=2)[0]
         print(f"  {group}: {seconds:.2f} s, {seconds / count:.1f} times that")

@@ -1,25 +1,24 @@
-"""Seconds for surface Dice and HD95: `metrics.parts.surface` against google-deepmind's package, in one thread.
+"""Surface Dice and HD95: `metrics.parts.surface` against google-deepmind's package and MONAI, in one thread.
 
 Run with `python -m benchmarks.surface`. Of two organs both see the same full 256³ arrays; ours is timed with the crop
-(in intrabench masks are cropped) and without. A ragged answer is cropped before, for both. Runs take turns in one
-process, the fastest of each counts.
+(in intrabench masks are cropped) and without. A ragged answer is cropped before, for both.
 """
 
-import time
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 from scipy import ndimage
 
+from benchmarks.comparison import MINIATURE, compare, cpu
+from benchmarks.peers import MONAI, SURFACE_DISTANCE
 from intrabench.mask import Bools, Mask, box_slices
 from intrabench.metrics.mask_pair import KEPT
 from intrabench.metrics.parts.surface import Surface, hausdorff, surface_dice, surface_distances
 
-SIDE = 256
+SIDE = 32 if MINIATURE else 256
 SPACING_MM = (1.5, 0.8, 0.8)
 TOLERANCE_MM = 2.0
-ROUNDS = 7
+ROUNDS = 3
 PAIRS = {"close (mean gap about 2 mm)": 3.0, "apart (mean gap about 5 mm)": 8.0}
 
 Scores = tuple[float, float]
@@ -30,7 +29,7 @@ def organ(seed: int, bumps: float) -> Bools:
     noise = np.random.default_rng(seed).standard_normal((6, 6, 6))
     field = ndimage.zoom(noise.astype(np.float32), SIDE / 6, order=3)[:SIDE, :SIDE, :SIDE]
     z, y, x = (axis - SIDE / 2 for axis in np.ogrid[:SIDE, :SIDE, :SIDE])
-    return np.asarray(np.sqrt(z * z + y * y + x * x) + bumps * field < 78)
+    return np.asarray(np.sqrt(z * z + y * y + x * x) + bumps * field < 0.3 * SIDE)
 
 
 def ragged() -> tuple[Bools, Bools]:
@@ -69,44 +68,45 @@ def theirs(truth: Bools, answer: Bools) -> Scores:
     return float(dice), float(surface_distance.compute_robust_hausdorff(distances, 95.0))
 
 
-def measure(runs: dict[str, Callable[[], Scores]]) -> dict[str, tuple[float, Scores]]:
-    """Fastest time in seconds and scores of each run, all taking turns."""
-    best: dict[str, tuple[float, Scores]] = {}
-    for _ in range(ROUNDS):
-        for name, run in runs.items():
-            start = time.perf_counter()
-            scores = run()
-            seconds = time.perf_counter() - start
-            best[name] = min(best.get(name, (np.inf, scores)), (seconds, scores))
-    return best
+def monai_scores(truth: Bools, answer: Bools) -> Scores:
+    """The same from MONAI, which takes other points for the surface."""
+    import torch
+    from monai.metrics.hausdorff_distance import compute_hausdorff_distance
+    from monai.metrics.surface_dice import compute_surface_dice
+
+    one, other = (torch.from_numpy(mask[None, None]) for mask in (answer, truth))
+    dice = compute_surface_dice(one, other, [TOLERANCE_MM], include_background=True, spacing=SPACING_MM)
+    distance = compute_hausdorff_distance(one, other, include_background=True, percentile=95, spacing=SPACING_MM)
+    return float(dice), float(distance)
+
+
+def _against_monai(truth: Bools, answer: Bools) -> None:
+    cropped = Mask.of(truth), Mask.of(answer)
+    compare("NSD and HD95, ragged", str(MONAI), cpu(partial(monai_scores, truth, answer)), cpu(partial(ours, *cropped)))
+    off = max(abs(score - other) for score, other in zip(ours(*cropped), monai_scores(truth, answer), strict=True))
+    print(f"  largest difference {off:.1e}: it takes other points for the surface")
 
 
 def main() -> None:
-    """Print seconds, ratios and the largest difference of the scores for each pair."""
-    try:
-        import surface_distance  # noqa: F401
-    except (ImportError, AttributeError) as error:
-        raise SystemExit(
-            "surface-distance cannot be imported (it uses SciPy and NumPy names that newer releases have dropped), "
-            f"so there is nothing to compare with: {error}"
-        ) from error
+    """Print milliseconds, ratios and the largest difference of the scores for each pair."""
+    if MONAI.found("metrics.surface_dice"):
+        _against_monai(*ragged())
+    if not SURFACE_DISTANCE.found():
+        return
     pairs = {name: (organ(1, bumps), organ(2, bumps)) for name, bumps in PAIRS.items()}
     for name, (truth, answer) in {"ragged": ragged(), **pairs}.items():
         cropped = Mask.of(truth), Mask.of(answer)
         target = Surface(cropped[0], SPACING_MM, KEPT * cropped[0].array.nbytes)
-        best = measure(
-            {
-                "surface-distance": partial(theirs, truth, answer),
-                "ours, with the crop": partial(ours_with_crop, truth, answer),
-                "ours, already cropped": partial(ours, *cropped),
-                "ours, the target seen before": partial(ours_again, target, cropped[1]),
-            }
-        )
-        seconds, expected = best["surface-distance"]
         print(f"{name}: {truth.sum():,} and {answer.sum():,} voxels in {truth.shape}, spacing {SPACING_MM} mm")
-        for run, (took, scores) in best.items():
-            off = max(abs(score - wanted) for score, wanted in zip(scores, expected, strict=True))
-            print(f"  {run:28} {1e3 * took:7.1f} ms   {seconds / took:5.1f} times   largest difference {off:.1e}")
+        published = partial(theirs, truth, answer)
+        for run, call in {
+            "with the crop": partial(ours_with_crop, truth, answer),
+            "already cropped": partial(ours, *cropped),
+            "the target seen before": partial(ours_again, target, cropped[1]),
+        }.items():
+            compare(f"NSD and HD95, {name}, {run}", str(SURFACE_DISTANCE), cpu(published), cpu(call), times=ROUNDS)
+            off = max(abs(score - wanted) for score, wanted in zip(call(), published(), strict=True))
+            print(f"  largest difference {off:.1e}")
 
 
 if __name__ == "__main__":

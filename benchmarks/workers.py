@@ -10,13 +10,16 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.commands import first_row, pairs, ratio, run, without
+from benchmarks.comparison import MINIATURE
 from intrabench.results.parts import read_rows
 
-PAIRS, NETWORK_PAIRS = 5, 3
+PAIRS, NETWORK_PAIRS = (1, 1) if MINIATURE else (5, 3)
 MANY = "-m random_walker -p box_interp:n=3 -p point_interp:n=3 -d phantom:shape=48x128x128,instances=3,scans=16"
 START = "-m random_walker -p box_interp:n=3 -d phantom:shape=8x16x16,instances=1,scans=2"
 NETWORK = "-m litemedsam -p box_slice -p box_interp:n=3 -p point_interp:n=3 -d spine_ct --no-cache-embeddings"
 SLICE = "-m litemedsam -p box_slice -d phantom:shape=1x64x64,instances=1 --no-cache-embeddings"
+if MINIATURE:
+    MANY, NETWORK = START, SLICE.replace("1x64", "2x64")
 PASSING = ("run_id", "written_at", "peak_memory_mb", "encode_s", "segment_s", "prompt_s", "batch", "prompting_s")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
@@ -9,14 +10,17 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.cli.parameters import parameters_of
+from intrabench.cli.describe import describe, described
+from intrabench.cli.parameters import meaning, parameters_of, taken_by
 from intrabench.errors import IntraBenchError
 from intrabench.models.random_walker import RandomWalker
+from intrabench.prompters.base import Refinement
 from intrabench.protocols import PROTOCOLS, stopping
 from intrabench.registry import registry
 from intrabench.registry.objects import make_metric, make_model, make_prompter
 from intrabench.specs import specs
 from intrabench.specs.values import expected
+from intrabench.statistics.measures import SUMMARIES
 from tests.wording import line_with
 
 FREE = {"seed", "threshold", "level", "degrees", "share", "x", "y"}
@@ -79,3 +83,36 @@ def test_a_stop_rule_may_be_infinite_but_no_nan() -> None:
     for words in ("dice=nan", "interactions=nan", "seconds=-1", "dice=2"):
         with pytest.raises(IntraBenchError, match=r"dice|does not fit"):
             stopping(basic, words)
+
+
+def classes() -> Iterator[tuple[str, Any]]:
+    """Room and class of everything that ships and has parameters, and of the summaries of sessions."""
+    yield from (("summaries", cls) for cls in SUMMARIES.values())
+    for room in registry.ROOMS:
+        entries = [entry for entry in registry.entries(room).values() if entry.origin == "intrabench"]
+        yield from ((room, entry.load()) for entry in entries)
+
+
+def test_every_parameter_of_everything_that_ships_is_explained() -> None:
+    told = [
+        (room, cls.__name__, name, about["meaning"]) for room, cls in classes() for name, about in taken_by(cls).items()
+    ]
+    assert len(told) > 300
+    assert [one[:3] for one in told if not one[3]] == []
+
+
+def test_info_tells_what_parameters_of_a_base_mean_where_they_are_listed() -> None:
+    for name, parameters in (("scribble", ("undo", "previous", "reachable")), ("sam2", ("feedback", "multimask"))):
+        [(room, entry)] = registry.named(name)
+        _, listed = describe(name).split("\nparameters:\n")
+        assert "one_slice" in listed or room == "models"
+        for parameter in parameters:
+            assert meaning(entry.load(), parameter) in " ".join(listed.split())
+    own = meaning(registry.find("prompters", "scribble").load(), "one_slice")
+    assert " ".join(describe("scribble").split()).count(own) == 1  # the description above has it
+
+
+def test_programs_read_what_parameters_mean() -> None:
+    facts = json.loads(described("scribble"))["parameters"]
+    assert facts["previous"]["meaning"] == meaning(Refinement, "previous")
+    assert "undo:" not in facts["reachable"]["meaning"]

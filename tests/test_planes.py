@@ -13,7 +13,10 @@ import pytest
 
 import intrabench
 from intrabench.datasets.cases import store
+from intrabench.engine.options import chosen
+from intrabench.engine.preview import preview
 from intrabench.engine.verify import verify
+from intrabench.errors import IntraBenchError
 from intrabench.files.grid import acquisition_plane
 from intrabench.mask import TURNED, UPRIGHT, Mask, Plane, Region
 from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Model, Predictor, Request, VolumeModel
@@ -24,10 +27,11 @@ from intrabench.play.gestures import Gesture
 from intrabench.play.lockstep import play
 from intrabench.play.session import Session
 from intrabench.prompts import Prompts, Scribble, box3d
-from intrabench.protocols import protocol
+from intrabench.protocols import known, protocol
 from intrabench.reporting.page.views import marks
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows, read_turns
+from intrabench.statistics.soundness import check_mixable
 from intrabench.target import Target
 from intrabench.turns import Click, Turn, turns_by_round
 from intrabench.volume import Volume
@@ -35,6 +39,7 @@ from tests.prompters.paint import Paint
 from tests.prompters.test_prompters import ORDERS, PROPAGATED, REFINED, SPECS, some_orders
 from tests.test_orientations import in_order, scan
 
+PIECES = "method=felzenszwalb,segments=60"
 SAGITTAL = "phantom:shape=48x40x12,spacing=0.7x0.7x2,instances=1"
 
 
@@ -102,6 +107,19 @@ def test_slices_are_read_as_if_they_were_axial(prompter: str) -> None:
     for model in (Paint(), intrabench.model("box_fill"), *seeded):
         found = rows_of(volume.turned("sagittal"), turned, model, prompter, rounds)
         assert found == rows_of(declared, axial, model, prompter, rounds), model
+
+
+@pytest.mark.parametrize("prompter", ["click_deepest", f"oracle:{PIECES}"])
+def test_supervoxels_of_slices_are_of_those_that_are_read(prompter: str) -> None:
+    """And the bound divides the image as the model does."""
+    volume, declared, truth = sagittal()
+    upright = Mask.of(truth.transpose(UPRIGHT["sagittal"]))
+    target = Target("case", "blob", 1, upright, volume.shape, volume.spacing_mm).turned("sagittal")
+    axial = Target("case", "blob", 1, Mask.of(truth), declared.shape, declared.spacing_mm)
+    model = intrabench.model(f"supervoxels:{PIECES}")
+    found = rows_of(volume.turned("sagittal"), target, model, prompter, 2)
+    assert found == rows_of(declared, axial, model, prompter, 2)
+    assert {row["status"] for row in found} == {"ok"}
 
 
 @dataclass(eq=False)
@@ -247,3 +265,40 @@ def test_people_read_a_scan_in_its_plane_and_others_get_their_prompts_there(data
     assert again["dice"].to_list() == [row["dice"]]
     axial = intrabench.run("box_fill", "recorded:out", SAGITTAL, out="again", workers=0, protocol="basic@1")
     assert axial["status"].to_list() == ["not_applicable"]
+
+
+def test_a_plane_can_be_chosen(data: Path, wording: Any) -> None:
+    """Each plane costs its slices; the plane of acquisition is the default, under its own key."""
+    intrabench.run("box_fill", "box_slice", SAGITTAL, out="out")
+    target = store.open_case(intrabench.dataset(SAGITTAL), "case-1").targets()[0]
+    found = dict[str, tuple[str, str]]()
+    planes: tuple[Plane, ...] = ("axial", "coronal", "sagittal")
+    for axis, plane in enumerate(planes):
+        (row,) = intrabench.run(
+            "box_fill", "box_slice", SAGITTAL, out="out", protocol=f"basic@2:plane={plane}", save_masks=True
+        ).to_dicts()
+        assert (row["protocol"], row["plane"]) == (f"basic@2:plane={plane}", plane)
+        assert row["interactions"] == 2 * (target.mask.box[axis + 3] - target.mask.box[axis])
+        found[plane] = row["session"], row["dice"]
+    assert len({session for session, _ in found.values()}) == 3
+    default = intrabench.run("box_fill", "box_slice", SAGITTAL, out="out", protocol="basic@2:plane=acquisition")
+    assert default.select("protocol", "plane", "dice").rows() == [("basic@2", "sagittal", found["sagittal"][1])]
+    assert {one.found for one in verify(Path("out"))} == {"equal"}
+    assert known("basic@2:plane=coronal") == protocol("basic@2:plane=coronal")
+    assert known("basic@2:plane=acquisition") is None
+    for words in ("basic@2:plane=oblique", "basic@1:plane=coronal", "intrabench@1:plane=coronal"):
+        with pytest.raises(IntraBenchError) as refused:
+            protocol(words)
+        assert wording == str(refused.value)
+    rows = read_rows(Path("out"))
+    check_mixable(rows.filter(plane="axial"))
+    with pytest.raises(IntraBenchError) as mixed:
+        check_mixable(rows)
+    assert wording == str(mixed.value)
+
+
+def test_previews_are_in_the_chosen_plane(data: Path) -> None:
+    for plane, read_in in (("acquisition", "sagittal"), ("coronal", "coronal"), ("axial", "axial")):
+        ((_, picture),) = preview(chosen({"prompter": "box_slice", "dataset": SAGITTAL}), plane=plane)
+        assert (picture.volume.plane, picture.target.shape) == (read_in, picture.volume.shape)
+        assert picture.prompts[0].slices() == tuple(picture.target.mask.occupied_slices)

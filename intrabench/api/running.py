@@ -120,14 +120,15 @@ def preview(
     refine: RefinementLike | None = None,
     hand: str = "",
     window: str = "",
+    plane: str = "acquisition",
     plugin: Several[str | Path] | None = None,
     out: str | Path | None = None,
 ) -> list[Image]:
     """Pictures of the first prompts on a target (default: of the first case and target), as a notebook shows them.
 
     With a model: one picture per round, with the new prompts of the round and the answer after it. window: of a CT,
-    ``soft tissue``, ``lung`` or ``bone``; empty: the one that fits the target. out: write them,
-    too, as one PNG; per round ``NAME_round0.png``, ``NAME_round1.png``, ...
+    ``soft tissue``, ``lung`` or ``bone``; empty: the one that fits the target. plane: as of
+    ``basic@2:plane=...``. out: write them, too, as one PNG; per round ``NAME_round0.png``, ``NAME_round1.png``, ...
 
     Raises:
         IntraBenchError: a name or spec is wrong, or the session fails; pictures of the rounds before that are written.
@@ -138,7 +139,8 @@ def preview(
     from intrabench.engine.preview import write
 
     found = []
-    for name, picture in pictures(chosen(_options(arguments, "case", "target", "window")), case, target, window):
+    own = ("case", "target", "window", "plane")
+    for name, picture in pictures(chosen(_options(arguments, *own)), case, target, window, plane):
         found.append(picture.image())
         if out is not None:
             write(picture, name, Path(out))

@@ -11,10 +11,10 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
-from intrabench.cli.parameters import parameters_of, taken_by
+from intrabench.cli.parameters import explained, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.files.documents import json_number
-from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop
+from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop, protocol
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
 from intrabench.registry import registry
@@ -30,7 +30,7 @@ def describe(name: str) -> str:
     """A description of whatever has this name."""
     bare, _, parameters = name.partition(":")
     if bare in PROTOCOLS:
-        return _protocol(PROTOCOLS[bare])
+        return _protocol(protocol(name))
     if bare in NUMBERS:
         return describe_number(bare, parameters)
     found = registry.named(bare)
@@ -55,7 +55,7 @@ def described(name: str) -> str:
     if any(room == "models" for room, _ in found) or registry.full_spec(name) != name:
         return json.dumps(about(registry.make("models", name)), indent=1)
     if bare in PROTOCOLS:
-        return json.dumps(_protocol_facts(PROTOCOLS[bare]), indent=1)
+        return json.dumps(_protocol_facts(protocol(name)), indent=1)
     if bare in NUMBERS:
         return json.dumps(number_facts(bare, parameters), indent=1)
     if not found:
@@ -105,7 +105,10 @@ def _protocol(preset: Protocol) -> str:
     facts = {"id": preset.id, "summary": preset.summary, "metrics": ", ".join(preset.metrics)}
     facts |= {"rounds of corrections": str(rounds), "stop rule": _stop(preset)}
     facts |= {"aggregation": averages([preset.id]).description}
-    facts |= {"slices": "in the plane in which each scan was acquired"} if preset.plane == "acquisition" else {}
+    if preset.id in PROTOCOLS and preset.plane == "acquisition":
+        facts["slices"] = f"in the plane in which each scan was acquired; {preset.id}:plane=coronal chooses another one"
+    elif preset.id not in PROTOCOLS:
+        facts["slices"] = preset.plane
     facts |= {"targets of a case": f"played together, {preset.joint.spec}"} if preset.joint else {}
     facts |= {"missing answers": "a failed row each; the session goes on"} if preset.misses == "keep" else {}
     lines = [f"{key}: {value}" for key, value in facts.items()]
@@ -162,7 +165,7 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]
-    lines += [f"  {line}" for line in parameters_of(cls)]
+    lines += explained(cls)
     if room == "models":
         model = registry.make("models", f"{entry.name}:{parameters}" if parameters else entry.name)
         try:

@@ -6,7 +6,7 @@ import inspect
 from dataclasses import asdict
 from typing import Any
 
-from intrabench.cli.parameters import taken_by
+from intrabench.cli.parameters import explained, taken_by
 from intrabench.effort import COUNTED, TABLES, shipped_toml, table
 from intrabench.errors import IntraBenchError
 from intrabench.registry.summaries import MACHINE_TIME, SUMMARIES, SUMMARY
@@ -37,7 +37,7 @@ def describe_number(name: str, parameters: str = "") -> str:
     if name in MACHINE_TIME:
         return "\n".join([*lines, "no parameters", "", "column: machine_s", "unit: s", "best: low"])
     taken = facts["parameters"]
-    lines += ["parameters:", *(f"  {one}: {about['takes']}; {about['default']}" for one, about in taken.items()), ""]
+    lines += ["parameters:", *explained(_summary(name)), ""]
     if "against" in taken:
         lines += ["against is one of:", *(f"  {one}: {words}" for one, words in AGAINST.items()), ""]
     shown = f"{name}:{parameters}" if parameters else name
@@ -62,12 +62,18 @@ def number_facts(name: str, parameters: str = "") -> dict[str, Any]:
         return {**facts, "summary": text, "description": text, "column": "machine_s", "unit": "s", "best": "low"}
     from intrabench.statistics import measures
 
-    cls = measures.SUMMARIES[name]
+    cls = _summary(name)
     made = measures.summary(f"{name}:{parameters}" if parameters else name)
     assert made is not None
     facts |= {"summary": SUMMARIES[name], "description": inspect.cleandoc(cls.__doc__ or "")}
     facts |= {"parameters": taken_by(cls), "values": asdict(made), "means": made.description, "best": made.best}  # type: ignore[call-overload]
     return facts
+
+
+def _summary(name: str) -> type[Any]:
+    from intrabench.statistics.measures import SUMMARIES as CLASSES
+
+    return CLASSES[name]
 
 
 def toml(name: str) -> str:

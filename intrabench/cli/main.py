@@ -5,11 +5,14 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
+from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command_name
 
 from intrabench import __version__
 from intrabench.cli import options, verbosity
@@ -165,6 +168,20 @@ add_results(app)
 add_exports(export_app)
 
 
+def named(commands: typer.Typer, words: Sequence[str]) -> typer.Typer:
+    """The commands that words of a command line name, all unless the first one does: to make all takes a while."""
+    groups = {str(one.name): one for one in commands.registered_groups}
+    single = {
+        one.name or get_command_name(getattr(one.callback, "__name__", "")): one for one in commands.registered_commands
+    }
+    if not words or words[0] not in groups.keys() | single.keys():
+        return commands
+    few = copy(commands)
+    few.registered_groups = [one for name, one in groups.items() if name in words]
+    few.registered_commands = [one for name, one in single.items() if name in words]  # `job` takes those of `run`
+    return few
+
+
 def main() -> NoReturn:
     """Entry point: 0 ok, 1 some units failed, 2 usage, or output that cannot be written, 75 more to do, 130 Ctrl-C."""
     atexit.register(gc.freeze)  # to look for garbage at the end takes a fifth of the time of short commands
@@ -182,7 +199,7 @@ def _exit_code() -> Any:
         for word in sys.argv[1:]:
             check_utf8(word, "the argument")
         refuse_empty(app, sys.argv[1:])
-        app()
+        named(app, sys.argv[1:])()
     except SystemExit as end:
         return end.code
     except IntraBenchError as error:

@@ -151,9 +151,17 @@ Effort = Annotated[
 Window = Annotated[
     str, typer.Option("--window", help="Window of CT: 'soft tissue', lung or bone. Default: as fits the target.")
 ]
+Plane = Annotated[
+    str, typer.Option("--plane", help="Slices that the user reads: acquisition, axial, coronal or sagittal.")
+]
 Rounds = Annotated[int | None, typer.Option("--rounds", help=ROUNDS_HELP)]
 Protocol = Annotated[
-    str, typer.Option("--protocol", help="Protocol; see `intrabench list protocols`.", autocompletion=_protocols)
+    str,
+    typer.Option(
+        "--protocol",
+        help="Protocol, e.g. basic@2:plane=coronal; see `intrabench list protocols`.",
+        autocompletion=_protocols,
+    ),
 ]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu or cuda.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="float32, bfloat16 or float16.")]

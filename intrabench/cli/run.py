@@ -137,7 +137,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     rows = rows_of(summary, folder, last, None if preset.partition or preset.numbers else READ)
     if not rows["status"].eq("no_data").all():
         show(rows)
-    for line in summary.moved + summary.valueless + summary.not_applicable:
+    for line in summary.moved + summary.valueless + summary.meaningless + summary.not_applicable:
         echo(line, err=True)
     note(f"results in {folder}; `{command}{_out_option(out)}` shows all of them")
     if option := further(rows["prompter"].unique()):
@@ -228,6 +228,7 @@ def preview(
         "preview.png"
     ),
     window: o.Window = "",
+    plane: o.Plane = "acquisition",
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Draw the first prompts on the scan; with --model the prompts and answers of each round."""
@@ -235,5 +236,6 @@ def preview(
     from intrabench.engine.preview import preview as pictures
     from intrabench.engine.preview import write
 
-    for name, picture in pictures(options_of(arguments, "case", "target", "file", "window"), case, target, window):
+    own = ("case", "target", "file", "window", "plane")
+    for name, picture in pictures(options_of(arguments, *own), case, target, window, plane):
         note(f"wrote {write(picture, name, file)}")

@@ -26,7 +26,8 @@ class RClicks(Clickability):
     Trained on photographs only: its authors expect other clicks on medical images. weights: a file that
     `intrabench.clickability.training` wrote, instead of the published one in the folder of weights. size: rows and
     columns that the network sees, if not those that the training noted beside its file, or the published 416.
-    antialias: resize as torchvision does from 0.17 on; RClicks pins 0.16.
+    antialias: resize as torchvision does from 0.17 on; RClicks pins 0.16. device: where the
+    network runs, such as cuda.
     """
 
     name = "rclicks"

@@ -35,8 +35,9 @@ Millimetres = tuple[Spacing, Spacing, Spacing]
 class Phantom(Dataset):
     """Synthetic blobs in a body, with noise: any size, spacing, orientation and number of instances.
 
-    shape and spacing (mm) are canonical, (z, y, x). orientation: that of the stored file, three letters such as RAS; it
-    changes nothing else. scans: the number of cases. noise: standard deviation in Hounsfield units.
+    shape, spacing: of the scan, in voxels and mm, canonical, (z, y, x). instances: the number of blobs. orientation:
+    that of the stored file, three letters such as RAS; it changes nothing else. scans: the number of cases. seed: of
+    the random shapes and the noise. noise: standard deviation in Hounsfield units.
     """
 
     name = "phantom"

@@ -88,10 +88,14 @@ class Job:
         ]
 
     def plane(self, index: CaseIndex | None) -> Plane:
-        """The plane in which users read a case; axial if nothing is known of it."""
-        if index is None or self.protocol.plane == "axial":
+        """The plane in which users read a case; photographs and videos have only one, which counts as axial.
+
+        Axial, too, if nothing is known of the case.
+        """
+        chosen = self.protocol.plane
+        if index is None or index.modality.startswith("natural"):
             return "axial"
-        return acquisition_plane(index.shape, index.spacing_mm)
+        return acquisition_plane(index.shape, index.spacing_mm) if chosen == "acquisition" else chosen
 
     def keys(self, dataset: Dataset, case: str, runner: ModelRunner, index: CaseIndex | None) -> list[str]:
         """The keys of the sessions of `specs`, in their order; planning needs no more of a million specs."""

@@ -30,23 +30,24 @@ from intrabench.volume import Volume
 
 
 def preview(
-    options: Options, case: str | None = None, target: str | None = None, window: str = ""
+    options: Options, case: str | None = None, target: str | None = None, window: str = "", plane: str = "acquisition"
 ) -> Iterator[tuple[str, Picture]]:
     """Yield pictures of the prompts on a target (default: the first case and target), each with its name.
 
     Without a model there is one picture of the first prompts, whose name is empty. With a model there is one per round,
     ``round0``, ``round1``, ... Each shows the new prompts of the round, also derived ones, and the answer. If a round
-    fails, the rounds before it are drawn. window: as of `Picture`.
+    fails, the rounds before it are drawn. window: as of `Picture`. plane: in which the user
+    reads the scan, as of `Slices`.
     """
     check_window(window)
     if not options.model and options.rounds is not None:
         raise IntraBenchError(
             "--rounds needs --model, because corrections depend on its answers; give a model or omit --rounds"
         )
-    job = make_job(replace(options, protocol="overlap@2"))
+    job = make_job(replace(options, protocol=f"overlap@2:plane={plane}"))
     stored, found = _find(job.datasets[0], case, target)
-    plane = job.plane(stored.index)
-    volume, found = stored.volume.turned(plane), found.turned(plane)
+    read_in = job.plane(stored.index)
+    volume, found = stored.volume.turned(read_in), found.turned(read_in)
     what = f"{job.datasets[0].short_spec} / {found.case} / {found.id}   seed {job.seeds[0]}"
     if not job.runners:
         lines = (f"{job.prompters[0].spec}   {what}",)

@@ -9,6 +9,7 @@ from typing import Any
 from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, versions_hash
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
+from intrabench.identity.versions import ships
 from intrabench.mask import UPRIGHT, Mask
 from intrabench.models.base import Failure
 from intrabench.play.divided import Divided
@@ -91,6 +92,7 @@ def _count(summary: Summary, session: Session | Divided) -> None:
     for metric in session.metrics if scored else ():
         empty = all(row[metric.column] is None for row in scored)
         (summary.undefined if empty else summary.measured)[metric.column] += 1
+        summary.by_definition |= {metric.column: metric.name} if ships(metric) else {}
 
 
 def memory() -> dict[str, float | None]:

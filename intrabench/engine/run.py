@@ -57,7 +57,7 @@ def execute(
     try:
         manifest = Manifest(options, job)
         limit = failure_limit(options.max_failures, options.fail_fast)
-        writer = ResultWriter(Store(folder, run_id, manifest.opening), reporter, limit)
+        writer = ResultWriter(Store(folder, run_id, manifest.opening), reporter, limit, gathers=True)
         models = {runner.model.short_spec for runner in job.runners}
         for line in [*warnings_about(folder), *other_spellings(folder, models)]:
             reporter.say(line)

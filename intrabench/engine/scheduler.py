@@ -51,10 +51,13 @@ class Scheduler:
             IntraBenchError: a worker refuses the job, or the results cannot be written.
         """
         self.reporter.converting(self.queue.cases)
-        self._players = len(executors.players)
+        self._players = max(executors.planned, len(executors.players))
         if not (executors.here and self.queue.cases):  # in this process, all cases are prepared first
             self._begin()
-        executors.run(partial(self.stop, executors), self._prepare_all, self._play_all)
+        try:
+            executors.run(partial(self.stop, executors), self._prepare_all, self._play_all)
+        finally:
+            self.writer.flush()
         if self.summary.already:
             self.writer.renewed(self._patients)
 

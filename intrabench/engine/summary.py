@@ -23,7 +23,8 @@ class Summary:
     apply by their reason. left_out: a sentence for each model and data set that could not take part. moved: a
     sentence for each data set whose stored cases are of other patients now. unmeasured: sessions in which a metric
     failed, by its column and the reason. undefined, measured: sessions in which a metric was None in every round,
-    and those in which it was not, by its column.
+    and those in which it was not, by its column. by_definition: the names of metrics that ship, which are None only
+    where they mean nothing, by their columns.
     """
 
     total: int = 0
@@ -38,6 +39,7 @@ class Summary:
     unmeasured: Counter[tuple[str, str]] = field(default_factory=Counter)
     undefined: Counter[str] = field(default_factory=Counter)
     measured: Counter[str] = field(default_factory=Counter)
+    by_definition: dict[str, str] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
 
     def add(self, other: Summary) -> None:
@@ -78,18 +80,29 @@ class Summary:
 
     @property
     def valueless(self) -> list[str]:
-        """Lines on each metric that failed, and why, or was None in all sessions."""
+        """Lines on each metric that failed, and why, or that is the user's own and was None in all sessions."""
         reasons: dict[str, Counter[str]] = {}
         for (column, reason), count in self.unmeasured.most_common():
             reasons.setdefault(column, Counter())[reason] += count
         for column, count in self.undefined.items():
-            if column not in self.measured and column not in reasons:
+            if column not in self.measured and column not in reasons and column not in self.by_definition:
                 reasons[column] = Counter({"measure returned None": count})
         return [
             line
             for column, counts in reasons.items()
             for group in by_cause(counts)[:MOST_FAILURES]
             for line in group.lines(f"metric {column} has no value in {several(group.count, 'session')}")
+        ]
+
+    @property
+    def meaningless(self) -> list[str]:
+        """Lines on each metric that by its definition has no value in any session, which is no failure."""
+        failed = {column for column, _ in self.unmeasured}
+        return [
+            f"{column} means nothing in {several(count, 'session')}, so it has no value there; "
+            f"`intrabench info {self.by_definition[column]}` says when"
+            for column, count in self.undefined.items()
+            if column in self.by_definition and column not in self.measured and column not in failed
         ]
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from intrabench.engine import signals
 from intrabench.engine.executors.executor import Stopped
@@ -55,7 +55,8 @@ class TaskLocks:
         Raises:
             Busy: another run has the lock.
         """
-        with locked(self.store.root / "locks" / task.lock_name) as lock:
+        with ExitStack() as held:
+            lock = held.enter_context(locked(self.store.root / "locks" / task.lock_name))
             specs = self.missing(task)
             missing = sum(len(spec.sessions) for spec in specs)
             for damaged in filter(None, (self.store.bad_masks(key) for spec in specs for key in spec.sessions)):
@@ -68,14 +69,16 @@ class TaskLocks:
             def take(part: ResultBatch) -> None:
                 self.writer.take(part)
                 if part.rows:  # none of a batch that was cut off
-                    lock.progressed()
+                    self.writer.once_written(lock.progressed)
 
             try:
                 yield missing, specs, take
-            except (Stopped, KeyboardInterrupt):
-                if self._ended():
+            except BaseException as error:
+                held.callback(self.writer.flush)  # before the lock is given back
+                if isinstance(error, Stopped | KeyboardInterrupt) and self._ended():
                     lock.ended()
                 raise
+            self.writer.once_written(held.pop_all().close)
 
     def _lacks_masks(self, session: str) -> bool:
         return self.job.save_masks and not self.store.has_masks(session)

@@ -84,6 +84,12 @@ class TaskQueue:
             return sum(map(len, self._tasks.values()))
 
     @property
+    def waiting(self) -> bool:
+        """Whether a task, or a portion of one, could be played now, but nobody does."""
+        with self._changed:
+            return any(self._tasks.values()) or any(self._shared)
+
+    @property
     def cases(self) -> int:
         """How many cases are still to be prepared."""
         with self._changed:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from threading import RLock
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from threading import RLock, Timer
 from typing import Any
 
 from intrabench.engine.failure_limit import FailureLimit
@@ -11,29 +14,82 @@ from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import ResultBatch, bare_rows
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.summary import Summary
+from intrabench.engine.write_buffer import LEAST_SECONDS
 from intrabench.results.rewrites import replaced
 from intrabench.results.store import Store
+
+MOST_PARTS = 64
+"""So many parts are written together at most: each has a lock with a heartbeat."""
 
 
 class ResultWriter:
     """Writes the parts of a run into its store, and counts them; several threads may bring some.
 
-    limit: the failures that end the run once they are counted.
+    limit: the failures that end the run once they are counted. gathers: parts that follow each other within
+    `LEAST_SECONDS` are written together, at the latest after so long; `flush` writes the rest. Failures and masks never
+    wait.
     """
 
-    def __init__(self, store: Store, reporter: Reporter, limit: FailureLimit | None = None) -> None:
+    def __init__(
+        self, store: Store, reporter: Reporter, limit: FailureLimit | None = None, gathers: bool = False
+    ) -> None:
         self.store, self.reporter, self.summary, self.limit = store, reporter, Summary(), limit
-        self._lock = RLock()
+        self._gathers, self._lock = gathers, RLock()
+        self._waiting: list[ResultBatch] = []
+        self._calls: list[Callable[[], object]] = []  # once these are written
+        self._wrote_at, self._timer = -math.inf, Timer(0, lambda: None)
+        self._error: Exception | None = None  # of the timer's thread
 
     def take(self, part: ResultBatch) -> None:
-        """Write a part, masks before rows, and count it."""
+        """Write a part, masks before rows, now or together with those that follow, and count it.
+
+        Raises:
+            IntraBenchError: it cannot be written, or earlier ones could not.
+        """
         with self._lock:
-            if part.masks:
-                self.store.write_masks(part.masks)
-            if part.rows:
-                self.store.write_part(part.rows, part.turns)
+            self._waiting.append(part)
+            soon = self._gathers and not part.masks and not part.summary.failed and len(self._waiting) < MOST_PARTS
+            if not soon or time.monotonic() - self._wrote_at > LEAST_SECONDS:
+                self.flush()
+            elif len(self._waiting) == 1:
+                self._timer = Timer(LEAST_SECONDS, self._flush_in_time)
+                self._timer.daemon = True
+                self._timer.start()
         last = {row["session"]: row["dice"] for row in part.rows}
         self.count(part.summary, [score for score in last.values() if score is not None])
+
+    def once_written(self, call: Callable[[], object]) -> None:
+        """Have something called once all that was taken so far is written, or could not be; it must not fail."""
+        with self._lock:
+            if self._waiting:
+                self._calls.append(call)
+                return
+        call()
+
+    def flush(self) -> None:
+        """Write all that waits.
+
+        Raises:
+            IntraBenchError: it cannot be written, or earlier ones could not.
+        """
+        with self._lock, ExitStack() as after:
+            self._timer.cancel()
+            parts, self._waiting = self._waiting, []
+            for call in reversed(self._calls):  # the last one is called first
+                after.callback(call)
+            self._calls = []
+            if self._error is not None:
+                raise self._error
+            if masks := {session: each for part in parts for session, each in part.masks.items()}:
+                self.store.write_masks(masks)
+            self._write([row for part in parts for row in part.rows], [turn for part in parts for turn in part.turns])
+            self._wrote_at = time.monotonic()
+
+    def _flush_in_time(self) -> None:
+        try:
+            self.flush()
+        except Exception as error:
+            self._error = error
 
     def count(self, summary: Summary, dice: Sequence[float]) -> None:
         """Count what was written. dice: that of the last round of each session.
@@ -75,6 +131,6 @@ class ResultWriter:
         if self.summary.moved or not self.store.are_newest(self.summary.keys):
             self._write(replaced(self.store.root, self.summary.keys, patients))
 
-    def _write(self, rows: Sequence[dict[str, Any]]) -> None:
+    def _write(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]] = ()) -> None:
         if rows:
-            self.store.write_part(rows, [])
+            self.store.write_part(rows, turns)

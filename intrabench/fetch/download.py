@@ -5,12 +5,10 @@ Messages name the file and the folder, never the address: the address of a packa
 
 from __future__ import annotations
 
-import importlib.metadata
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from intrabench.fetch.checksum import checksum_of
 from intrabench.fetch.transfer import LARGEST, DownloadError, Progress, Refused, Transfer, bytes_in
@@ -76,6 +74,8 @@ def at_most(about_mb: float) -> int:
 
 def user_agent() -> str:
     """The user agent: this program, its version and its homepage, as requested by Zenodo."""
+    import importlib.metadata  # of use only where something is downloaded
+
     try:
         version = importlib.metadata.version("intrabench")
     except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
@@ -147,7 +147,11 @@ def _over_http(transfer: Transfer, client: httpx2.Client | None) -> None:
 def _local(url: str) -> Path | None:
     if "://" not in url:
         return Path(url)
-    return Path(url2pathname(urlsplit(url).path)) if url.startswith("file://") else None
+    if not url.startswith("file://"):
+        return None
+    from urllib.request import url2pathname  # brings all of http
+
+    return Path(url2pathname(urlsplit(url).path))
 
 
 def _copy(source: Path, part: Path, progress: Progress | None) -> None:

@@ -15,8 +15,8 @@ from intrabench.specs.values import Millimetres
 class NormalisedSurfaceDice(Metric):
     """Normalised surface Dice: the share of both surfaces within a tolerance of the other, as DeepMind defines it.
 
-    Both empty: 1; one empty: 0. spacing: zyx is that of the scan; xyz takes the spacing of x for z and that of z for x,
-    as the CVPR 2025 challenge measures files that hold it as x, y, z.
+    Both empty: 1; one empty: 0. tolerance_mm: that tolerance, in mm. spacing: zyx is that of the scan; xyz takes the
+    spacing of x for z and that of z for x, as the CVPR 2025 challenge measures files that hold it as x, y, z.
     """
 
     name = "nsd"

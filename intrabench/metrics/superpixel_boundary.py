@@ -24,7 +24,10 @@ def boundary_recall(pair: PartitionPair, diagonal: Share = 0.0025, tolerance_mm:
 
 @partition_metric("pre", "Pre", most=1.0)
 def boundary_precision(pair: PartitionPair, diagonal: Share = 0.0025, tolerance_mm: Millimetres = switch(0.0)) -> float:
-    """Pre: the hits of `rec` by hits and boundary voxels of superpixels without a boundary of the annotation nearby."""
+    """Pre: the hits of `rec` by hits and boundary voxels of superpixels without a boundary of the annotation nearby.
+
+    diagonal, tolerance_mm: what is nearby, as for `rec`.
+    """
     reach = pair.reach(diagonal, tolerance_mm)
     hits = pair.hits(reach)
     return hits / max(1, hits + pair.false_alarms(reach))
@@ -34,20 +37,26 @@ def boundary_precision(pair: PartitionPair, diagonal: Share = 0.0025, tolerance_
 def mean_distance_to_edge(pair: PartitionPair) -> float | None:
     """MDE: the mean distance of the annotation's boundary voxels to the nearest boundary of superpixels.
 
-    Exact distances; `mde_chamfer` has those of the published program.
+    Exact distances; `mde_chamfer` has those of the published program. No value if either has no boundary.
     """
     return pair.distance_mm / pair.annotation.boundary_voxels if _both_have_one(pair) else None
 
 
 @partition_metric("mde_paper", "MDE (eq. 9)", "mm", best="low")
 def mean_distance_to_edge_as_printed(pair: PartitionPair) -> float | None:
-    """MDE as the paper prints it (eq. 9): the same sum, but by all voxels of the image."""
+    """MDE as the paper prints it (eq. 9): the same sum, but by all voxels of the image.
+
+    No value if either has no boundary.
+    """
     return pair.distance_mm / pair.annotation.labels.size if _both_have_one(pair) else None
 
 
 @partition_metric("mde_chamfer", "MDE (chamfer)", "px", best="low")
 def mean_chamfer_distance_to_edge(pair: PartitionPair) -> float | None:
-    """MDE of pictures with the distances of the published program, which are those of OpenCV with a mask of 3."""
+    """MDE of pictures with the distances of the published program, which are those of OpenCV with a mask of 3.
+
+    No value in volumes, or if either has no boundary.
+    """
     if len(pair.partition.axes) == 3 or not _both_have_one(pair):
         return None
     flat = next(axis for axis in range(3) if axis not in pair.partition.axes)

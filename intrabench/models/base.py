@@ -180,6 +180,10 @@ class Model(Component):
     superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
     wherever that comes from, so that it can correct the answers of another model. reads_names: it looks at
     `Request.names`.
+
+    derived: whether it also gets what is computed from the user's prompts, such as interpolated boxes: all, or none.
+    strokes: the points that it gets for a stroke, if it takes no strokes: all of a positive and one of a negative one
+    (one_negative), one of either, or all.
     """
 
     version = "1"
@@ -220,7 +224,7 @@ class Model(Component):
     def any_plane(self) -> bool:
         """Whether it takes a scan as the user reads it, slices first (`Volume.turned`), because no axis means more.
 
-        Models of slices do. Others get canonical axes, as networks of volumes learnt them.
+        Models of slices and of videos do. Others get canonical axes, as networks of volumes learnt them.
         """
         return self.abilities.dims == 2
 

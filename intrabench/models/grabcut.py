@@ -25,7 +25,8 @@ class GrabCut(SliceModel):
     Everything outside a box is background, and so are the pixels within `radius` of a negative point; the pixels within
     `radius` of a positive point are target. Without a box, what is within `reach` pixels of the points may be either.
     A correction changes only the surroundings of the points that contradict the last answer. Pieces without a point are
-    dropped, unless there is none. iterations: how often colour models and cut alternate.
+    dropped, unless there is none. iterations: how often colour models and cut alternate. intensity: how scans become 8
+    bits.
     """
 
     name = "grabcut"

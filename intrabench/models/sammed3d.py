@@ -37,13 +37,13 @@ class SAMMed3D(CropModel):
     the first turn put it, so it is encoded once. The mask prompt is the previous logits, or zeros before the first
     answer.
 
-    ``policy=radioactive`` clips intensities to the percentiles of the volume and uses a threshold of 0.5 on logits. It
+    policy: radioactive clips intensities to the percentiles of the volume and uses a threshold of 0.5 on logits. It
     uses one point: of the newest turn's, then of earlier ones, the first inside the crop, with the label of the very
     first; if all are outside, their mean. Of a stroke, positive or negative, it gets one point, drawn from it. With
     earlier prompts (``previous=keep``) there is no mask prompt.
 
     strokes: the points of strokes that it gets: all of a positive and one of a negative one (one_negative), one of
-    either, or all.
+    either, or all. threshold: on logits; voxels above it are answered.
     """
 
     name = "sammed3d"

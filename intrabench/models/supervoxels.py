@@ -50,6 +50,7 @@ class Supervoxels(Model):
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     feeds_back = True
     divides_images = True
+    any_plane = True
 
     method: Annotated[str, Reach(room="superpixels")] = "slic"
     segments: Voxels = 5000

@@ -107,11 +107,12 @@ class Refinement(Component):
     """Base of all corrections: a frozen dataclass with a `name`, its parameters, and `correct`.
 
     It follows any prompter, as in ``box_interp:n=3+scribble``. begins: whether it also works alone and corrects an
-    empty answer first; then it must not use earlier turns. previous: keep gives the model the earlier prompts again,
-    with its last mask; drop gives it only the new prompts and that mask. reachable: looks at target and answer only
-    where the model can answer. undo: the user takes back what lowered Dice by more than this, and goes on with another
-    correction (`intrabench.prompters.undone`); 1: never. `version` changes whenever the same answers could get other
+    empty answer first; then it must not use earlier turns. `version` changes whenever the same answers could get other
     corrections. `empty_targets`: it also corrects answers for targets without voxels.
+
+    previous: keep gives the model the earlier prompts again, with its last mask; drop gives it only the new prompts and
+    that mask. reachable: looks at target and answer only where the model can answer. undo: the user takes back what
+    lowered Dice by more than this, and goes on with another correction; 1: never.
     """
 
     version = "1"

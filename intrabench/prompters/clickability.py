@@ -38,7 +38,7 @@ class ClickabilityClick(Refinement):
     tenth of the probability, from the least to the most likely clicks, or all. space: as in `click_deepest`; models
     that look at the image always choose a slice. definition: code clicks on the error, paper on the error blurred by
     1 % of the diagonal. mass: precision of the groups, single as published. draws: published uses the same random
-    numbers for every image.
+    numbers for every image. weights: a file for `rclicks`, as its parameter of that name.
 
     Source: RClicks (Antonov et al., NeurIPS 2024), https://github.com/emb-ai/rclicks.
     """

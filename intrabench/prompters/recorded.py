@@ -148,7 +148,7 @@ class Recorded(Prompter):
         if not read and user.image is not None:
             raise NotApplicable(
                 f"the prompts in {self.folder} were given in {found[0].plane} slices, and this scan is read in "
-                f"{user.image.plane} ones; give a protocol in which it is read as then"
+                f"{user.image.plane} ones; give --protocol basic@2:plane={found[0].plane}"
             )
         draws = stream(user.seed, *where[:3], self.name)
         raters = sorted({one.rater for one in read})

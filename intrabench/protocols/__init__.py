@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -60,6 +61,23 @@ class Stop:
         return spent or model_s >= self.model_s * targets
 
 
+ReadIn = Literal["acquisition", "axial", "coronal", "sagittal"]
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The slices in which users read scans: ``plane=coronal``."""
+
+    name = "slices"
+    plane: ReadIn = switch("acquisition")
+
+
+def slices_of(preset: Protocol) -> str:
+    """The slices that are read under a protocol, in words; empty if they are axial."""
+    words = {"acquisition": "slices in the plane of acquisition", "axial": ""}
+    return words.get(preset.plane, f"{preset.plane} slices")
+
+
 @dataclass(frozen=True)
 class Protocol:
     """The metrics of a run and how they are averaged.
@@ -75,8 +93,8 @@ class Protocol:
     summary or a metric of the last round, and the first of them leads. averages: how all numbers are averaged, by the
     name that ``--aggregation`` has for it. annotations: of several people's annotations of an image,
     each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer rounds mean
-    nothing. effort: tables of costs of the user, None for those that ship. plane: in which users read scans, axial
-    or that of each scan's acquisition.
+    nothing. effort: tables of costs of the user, None for those that ship. plane: in which users read scans; protocols
+    whose plane may be chosen have that of each scan's acquisition as default.
     """
 
     id: str
@@ -96,7 +114,7 @@ class Protocol:
     annotations: Literal["each", "worst"] = "each"
     fixed_rounds: bool = False
     effort: Calibration | None = None
-    plane: Literal["axial", "acquisition"] = "axial"
+    plane: ReadIn = "axial"
 
     def cost(self, actions: Iterable[Action]) -> Effort:
         """The effort of the actions of one round."""
@@ -225,7 +243,10 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def protocol(name: str) -> Protocol:
-    """The protocol called `name`, ``ID`` or ``ID:key=value``; an error suggests the nearest name."""
+    """The protocol called `name`, ``ID`` or ``ID:key=value``; an error suggests the nearest name.
+
+    A plane is part of its id, which rows and keys have; the file of ``clicks=`` is part of its prompters.
+    """
     id, colon, words = name.partition(":")
     if id not in PROTOCOLS:
         raise IntraBenchError(
@@ -234,10 +255,26 @@ def protocol(name: str) -> Protocol:
     preset = PROTOCOLS[id]
     if not colon:
         return preset
-    if preset.users is None:
-        raise IntraBenchError(f"protocol {id} takes no parameters; omit :{words}")
-    users = build(Users, parse(name)[1], name)
-    return replace(preset, users=users, rows=users.rows)
+    if preset.users is not None:
+        users = build(Users, parse(name)[1], name)
+        return replace(preset, users=users, rows=users.rows)
+    if preset.plane == "axial":
+        remedy = f"omit :{words}"
+        if "plane" in parse(name)[1]:
+            others = " and ".join(other.id for other in PROTOCOLS.values() if other.plane != "axial")
+            remedy = f"its slices are axial by definition; {others} take a plane"
+        raise IntraBenchError(f"protocol {id} takes no parameters; {remedy}")
+    slices = build(Slices, parse(name)[1], name)
+    chosen = arguments_of(slices)
+    return replace(preset, id=f"{id}:{chosen}" if chosen else id, plane=slices.plane)
+
+
+def known(id: str) -> Protocol | None:
+    """The protocol whose id rows have; None if this version does not know it."""
+    with suppress(IntraBenchError):
+        preset = protocol(id)
+        return preset if preset.id == id else None
+    return None
 
 
 def own_models(preset: Protocol) -> tuple[str, ...]:
@@ -275,7 +312,7 @@ def chosen_rows(preset: Protocol, only: Sequence[str]) -> tuple[Row, ...]:
 
 def row_names(protocol_id: str) -> dict[str, str]:
     """Names of a protocol's rows by prompter spec, both as in results; empty for protocols without rows."""
-    preset = PROTOCOLS.get(protocol_id)
+    preset = known(protocol_id)
     return {row.prompter: row.name for row in preset.rows} if preset else {}
 
 
@@ -297,7 +334,7 @@ def jointly(preset: Protocol, words: str) -> Protocol:
 
 def command_for(protocol: str) -> str:
     """The command that computes results of a protocol; empty: of none in particular."""
-    preset = PROTOCOLS.get(protocol)
+    preset = known(protocol)
     words = ["intrabench run"]
     words += [f"--protocol {protocol}{':clicks=FILE' if preset.users else ''}"] if preset else []
     words += ["--model M"] if preset is None or not preset.models else []

@@ -205,15 +205,16 @@ class _View:
         self.canonical = TURNED[volume.plane]
         self.forwards = volume.is_photo
         self.order = slice(None, None, 1 if self.forwards else -1)
-        self.row, self.column = (other for other in range(3) if other != axis)
+        self.row, self.column = sorted({0, 1, 2} - {axis}, key=lambda other: self.canonical[other])
         height, width = ((box[a + 3] - box[a]) * spacing_mm[a] for a in (self.row, self.column))
         scale = _TILE / max(height, width)
         self.size = (max(round(width * scale), 1), max(round(height * scale), 1))
         self.step = [step * scale for step in spacing_mm]
 
     def cut(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The plane of an array that covers the box."""
-        return array.take(self.index - self.box[self.axis], self.axis)
+        """The plane of an array that covers the box, ``(row, column)``."""
+        plane = array.take(self.index - self.box[self.axis], self.axis)
+        return plane if self.row < self.column else plane.swapaxes(0, 1)
 
     def at(self, row: float, column: float) -> tuple[float, float]:
         """Pixel of an edge coordinate (voxel centres at integers + 0.5)."""

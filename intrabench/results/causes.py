@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from intrabench.errors import cause
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ def by_cause(counts: Mapping[str, int]) -> list[Group]:
 
 def with_causes(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows with a column `cause` beside their `error`."""
+    import polars as pl
+
     errors: Iterable[str] = rows["error"].drop_nulls().unique()
     causes = {error: cause(error) for error in errors}
     return rows.with_columns(cause=pl.col("error").replace_strict(causes, default=None, return_dtype=pl.String))

@@ -16,6 +16,9 @@ from intrabench.specs import specs
 MOST, LONGEST = 200, 300
 """Columns of metrics that are read from a folder, and characters of the name of one."""
 
+RESERVED = ("line", "size")
+"""Columns that tables add to rows; they also add some that begin with an underscore."""
+
 _NAMED, _SHOWN = 3, 60
 """How many columns a note names, and how much of each name it shows."""
 
@@ -49,7 +52,8 @@ def note_of(left: list[str]) -> list[str]:
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     return [
         f"{several(len(left), 'column')} of metrics {'is' if len(left) == 1 else 'are'} left out, {', '.join(names)}"
-        f"{more}: of each folder {MOST} are read at most, each named as its metric writes it, and none of a metric of "
+        f"{more}: of each folder {MOST} are read at most, each named as its metric writes it and not as tables name "
+        f"their own columns ({', '.join(RESERVED)}, or an underscore first), and none of a metric of "
         "your own with a text as parameter, unless its class declares what that reaches"
     ]
 
@@ -96,7 +100,7 @@ def _bounds(column: str, metrics: _Metrics) -> tuple[float, float]:
 
 def _is_readable(column: str, metrics: _Metrics) -> bool:
     """Whether a column may be asked for by its name: making a metric of it runs no code that only a row names."""
-    if len(column) > LONGEST:
+    if len(column) > LONGEST or column in RESERVED or column.startswith("_"):
         return False
     if column in _shipped or ":" not in column:
         return True

@@ -27,7 +27,7 @@ def curve(
     against: str = "interactions",
     grid: Sequence[float] | None = None,
 ) -> pl.DataFrame:
-    """The aggregated value of each line at each effort: `by`, `dataset` (and `AVERAGE`), `effort`, `value`.
+    """The aggregated value of each line at each effort: `by`, `dataset` (and `AVERAGE`), `spent`, `value`.
 
     grid: ascending efforts. Default: all that occur, or `GRID` evenly spaced ones from 0 to the largest. Every line has
     all of them, with its last states carried forward. At the largest effort the value equals that of `aggregate`;
@@ -55,12 +55,12 @@ def curve(
     infinite = risen(np.isinf(after) * 1.0, np.isinf(before) * 1.0)  # change since before the first step
     if np.isinf(played.metric.worst):
         infinite += np.bincount(line[played.first[step]], minlength=lines.height)[:, None]
-    found = lines.join(pl.DataFrame({"effort": points}), how="cross", maintain_order="left_right")
+    found = lines.join(pl.DataFrame({"spent": points}), how="cross", maintain_order="left_right")
     found = found.with_columns(pl.Series("value", np.where(infinite > 0, np.inf, value).ravel()))
     complete = pl.len() == played.sessions["dataset"].n_unique()
-    average = found.group_by(*by, "effort").agg(pl.col("value").mean(), complete.alias("complete"))
+    average = found.group_by(*by, "spent").agg(pl.col("value").mean(), complete.alias("complete"))
     average = average.filter("complete").with_columns(dataset=pl.lit(AVERAGE)).select(found.columns)
-    return pl.concat([found, average]).sort(*by, pl.col("dataset") == AVERAGE, "dataset", "effort")
+    return pl.concat([found, average]).sort(*by, pl.col("dataset") == AVERAGE, "dataset", "spent")
 
 
 def reached(

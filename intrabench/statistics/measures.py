@@ -20,7 +20,11 @@ from intrabench.statistics.steps import Steps, steps
 
 
 class Measure(ABC):
-    """A summary: one number per session. `metric` is the name of the metric of its rounds."""
+    """A summary: one number per session.
+
+    metric: the metric of its rounds. against: the effort, or time, that is counted. step: whether an answer counts from
+    when it is there, else on the line to it.
+    """
 
     best: ClassVar[Best] = "high"
     metric: str

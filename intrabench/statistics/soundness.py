@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.locks import is_locked
-from intrabench.protocols import PROTOCOLS, command_for
+from intrabench.protocols import command_for, known, slices_of
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
 from intrabench.results.runs import LOCK, read_records, unfinished
@@ -33,13 +34,13 @@ def is_partial(root: Path) -> str:
     return f"{root} is partial because the run {last['run_id']} {how}; the same command completes it: {last['command']}"
 
 
-def some_rows(root: Path, protocol: str = "") -> pl.DataFrame:
-    """The rows of a results folder; protocol: whose rows are wanted, for the message.
+def some_rows(root: Path, protocol: str = "", columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The rows of a results folder; protocol: whose rows are wanted, for the message. columns: as of `read_rows`.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows = read_rows(root)
+    rows = read_rows(root, columns)
     if rows.is_empty():
         raise IntraBenchError(
             "; ".join(damaged_parts(root)) or f"{root} has no results yet; `{command_for(protocol)}` computes some"
@@ -103,7 +104,7 @@ def _meaning(rows: pl.DataFrame, column: str, by_protocol: bool) -> str:
     """How a protocol defines a column of its rows, in words; by_protocol: and their means."""
     id, stop, joint, effort = rows.select("protocol", "stop", "joint_rules", "effort").row(0)
     by = f" by {effort}" if "seconds=" in (stop or "") else ""
-    preset = PROTOCOLS.get(id)
+    preset = known(id)
     if preset is None:
         return f"{id}, which is unknown to this version"
     asked = (one for ids in rows["metrics"].drop_nulls().unique() for one in ids.split())
@@ -115,6 +116,6 @@ def _meaning(rows: pl.DataFrame, column: str, by_protocol: bool) -> str:
             *([averages([id]).description] if by_protocol else []),
             f"stop {stop}{by}" if stop else "no early stop",
             *([f"joint {joint}"] if joint else []),
-            *(["slices in the plane of acquisition"] if preset.plane == "acquisition" else []),
+            *([slices] if (slices := slices_of(preset)) else []),
         )
     )

@@ -12,7 +12,7 @@ from typing import TypeVar
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import PROTOCOLS, Protocol
+from intrabench.protocols import Protocol, known
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregation
 from intrabench.statistics.matched import MATCHED
 from intrabench.statistics.measures import measured, scored_by, summary
@@ -74,7 +74,7 @@ def statistic_of(metric: str, aggregation_name: str, failed: str, empty: str, ro
 
 def with_numbers(protocols: Sequence[str]) -> list[Protocol]:
     """The protocols of these ids, if all of them report numbers by names of their own; else none."""
-    found = [PROTOCOLS[id] for id in protocols if id in PROTOCOLS and PROTOCOLS[id].numbers]
+    found = [preset for id in protocols if (preset := known(id)) and preset.numbers]
     return found if len(found) == len(protocols) else []
 
 
@@ -89,7 +89,7 @@ def averages(protocols: Iterable[str], chosen: Aggregation = AGGREGATIONS["proto
 
     A choice counts for all rows. Its description begins with what becomes of several annotations of an image.
     """
-    presets = [PROTOCOLS.get(id) for id in sorted(set(protocols))]
+    presets = [known(id) for id in sorted(set(protocols))]
     names = {one.averages if one else "protocol" for one in presets}
     how = AGGREGATIONS[names.pop()] if len(names) == 1 and chosen.name == "protocol" else chosen
     if not presets or any(one is None or one.annotations != "worst" for one in presets):
@@ -99,7 +99,7 @@ def averages(protocols: Iterable[str], chosen: Aggregation = AGGREGATIONS["proto
 
 def averaged_otherwise(protocols: Iterable[str], how: Aggregation) -> list[str]:
     """A sentence for each protocol that averages otherwise than numbers whose averages nobody chose."""
-    presets = [PROTOCOLS[id] for id in sorted(set(protocols)) if id in PROTOCOLS and how.name == "protocol"]
+    presets = [preset for id in sorted(set(protocols)) if (preset := known(id)) and how.name == "protocol"]
     return [
         f"{one.id} itself takes the {averages([one.id]).description}, as `--aggregation {one.averages}` does"
         for one in presets

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 from PIL import Image
 from syrupy.assertion import SnapshotAssertion
+from typer.main import get_command
 
 import intrabench
+from intrabench.cli.main import app, named
 from intrabench.datasets.cases import store
 from intrabench.registry import registry
 from tests.conftest import Said
@@ -279,3 +281,20 @@ def test_data_that_cannot_be_had_exits_with_1(say: Callable[..., Said], monkeypa
     assert "tptbox-1.1.0-py3-none-any.whl" in said.err
     assert "put " in said.err
     assert "secret" not in said.err + said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (["run", "--help"], {"run"}),
+        (["data", "list"], {"data", "list"}),
+        (["job", "--nodes", "2", "--", "run"], {"job", "run"}),
+    ],
+)
+def test_only_the_commands_that_are_named_are_made(words: list[str], names: set[str]) -> None:
+    assert set(get_command(named(app, words)).commands) == names  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["rum"], ["rum", "run"], ["-q", "run"]])
+def test_without_a_name_all_commands_are_made(words: list[str]) -> None:
+    assert named(app, words) is app

@@ -131,3 +131,48 @@ def test_runs_beside_each_other_begin_with_different_cases() -> None:
     plan.begin_at(0.999)
     plan.begin_at(0)
     assert sorted(case for _, case in plan.waiting) == names
+
+
+TELLING = """
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from intrabench.models.box_fill import BoxFill
+
+@dataclass(eq=False)
+class Telling(BoxFill):
+    '''Writes down what its process has imported.'''
+
+    name = "telling"
+
+    def segment_one(self, volume, request):
+        Path("imported.txt").write_text("\\n".join(sys.modules))
+        return super().segment_one(volume, request)
+"""
+PLAYED = """
+import sys, intrabench
+intrabench.run("telling", "box_slice", "DATASET", plugin="telling.py", workers=int(sys.argv[1]), out=sys.argv[2])
+print(" ".join(sys.modules))
+""".replace("DATASET", SMALL)
+HEAVY = {"torch", "cv2", "nibabel", "pydicom", "SimpleITK", "highdicom", "httpx2", "unearth", "rich", "matplotlib"}
+"""Packages that a run of a small model on cases that are prepared needs nowhere."""
+
+
+def imported(folder: Path, workers: int, out: str) -> tuple[set[str], set[str]]:
+    """Which top-level packages a run imports, and the process in which it plays."""
+    words = [sys.executable, "-c", PLAYED, str(workers), out]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout, (folder / "imported.txt").read_text("utf-8")
+    run, playing = ({name.partition(".")[0] for name in names.split()} for names in told)
+    return run, playing
+
+
+@pytest.mark.usefixtures("data")
+def test_what_a_run_on_prepared_cases_imports(tmp_path: Path) -> None:
+    (tmp_path / "telling.py").write_text(TELLING, "utf-8")
+    imported(tmp_path, 0, "prepares the case")
+    run, playing = imported(tmp_path, 1, "in a worker")
+    assert not (HEAVY | {"scipy"}) & run  # it plans and stores
+    assert not (HEAVY | {"polars", "typer"}) & playing
+    assert not HEAVY & imported(tmp_path, 0, "here")[0]

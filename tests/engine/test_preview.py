@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.engine.options import chosen
 from intrabench.engine.preview import preview
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Mask
+from intrabench.mask import TURNED, Mask, Plane
 from intrabench.prompts import Prompts, Scribble, boxes, points
 from intrabench.registry import registry
 from intrabench.reporting.pictures import ANSWER, DERIVED, DRAWN, NEGATIVE, TARGET, Picture
@@ -178,6 +178,30 @@ def test_letters_say_where_the_sides_of_the_patient_are(monkeypatch: pytest.Monk
         assert places["R"][0] < 130 < places["L"][0]
         first = pixels[HEAD : HEAD + 260, :260]
         assert first[30:50, 120:140].max() > 200 < first[120:140, 30:50].max()  # the front is up, the right on the left
+
+
+@pytest.mark.parametrize(
+    ("axis", "planes"), [(0, ("coronal", "sagittal")), (1, ("axial", "sagittal")), (2, ("axial", "coronal"))]
+)
+def test_a_plane_across_the_slices_is_drawn_the_same_whatever_they_are(axis: int, planes: tuple[Plane, Plane]) -> None:
+    """Rows and columns of a plane, marks, outlines and letters do not depend on the plane of the user."""
+    shape = (26, 20, 16)
+    truth = np.zeros(shape, dtype=bool)
+    truth[8:16, 6:12, 5:9] = truth[8:10, 6:15, 5:9] = True
+    scan = np.random.default_rng(0).normal(0, 10, shape).astype(np.float32)
+    stroke = np.array([[9, 8, 6], [10, 9, 7], [11, 10, 8]])
+    stroke[:, axis] = stroke[0, axis]
+    volume, target = Volume.from_canonical(scan), make_target(truth)
+    given = Prompts(scribbles=(Scribble(stroke),))
+    height, width = (shape[other] for other in range(3) if other != axis)
+    sides = [round(260 * side / max(height, width)) for side in (height, width)]
+    tiles = [
+        np.asarray(Picture(volume.turned(plane), target.turned(plane), [given.reordered(TURNED[plane])]).image(1))
+        for plane in planes
+    ]
+    first, second = (tile[-sides[0] :, : sides[1]] for tile in tiles)
+    assert len(np.unique(first)) > 50
+    assert np.array_equal(first, second)
 
 
 def test_words_in_a_picture_are_apart() -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from inspect import cleandoc
 from pathlib import Path
 
+import pytest
 from syrupy.assertion import SnapshotAssertion
 
+import intrabench
 from intrabench.cli.options import ROUNDS_HELP
+from intrabench.errors import FailedSessions
+from intrabench.metrics.partition_metric import PartitionMetric
 from intrabench.protocols import ROUNDS
+from intrabench.registry import registry
 from tests.conftest import Said
 from tests.wording import sentence_with
 
@@ -45,6 +52,28 @@ def test_a_metric_without_values_is_told_once(say: Callable[..., Said], data: Pa
     assert sentence + "measure returned None" in run(say, "None").err
     assert "no value" not in run(say, "1.0").err
     assert "no value" not in run(say, "pair.overlap.dice if pair.target.id.endswith('1') else None").err
+
+
+def test_a_metric_that_ships_says_in_plain_words_where_it_means_nothing(
+    say: Callable[..., Said], data: Path, wording: SnapshotAssertion, recwarn: pytest.WarningsRecorder
+) -> None:
+    words = ("-m", "box_fill", "-d", SMALL, "--metric", "dice_away", "--metric", "dice_prompted")
+    said = say("run", *words, "-p", "box_volume", "--out", "volume")
+    assert said.code == 0
+    assert [line for line in said.err.splitlines() if "dice_" in line] == wording
+    sliced = say("run", *words[:-2], "-p", "box_slice", "--out", "slice").err
+    assert "dice_away means nothing in 3 sessions" in sliced
+    assert "dice_" not in say("run", *words[:-2], "-p", "box_interp:n=1", "--out", "one").err
+    intrabench.run("box_fill", "box_volume", SMALL, metric="dice_away", out="python", progress=False)
+    assert [one for one in recwarn if issubclass(one.category, FailedSessions)] == []
+
+
+def test_every_metric_that_may_have_no_value_says_when() -> None:
+    metrics = [entry.load() for entry in registry.entries("metrics").values() if entry.origin == "intrabench"]
+    scores = [cls for cls in metrics if not issubclass(cls, PartitionMetric)]
+    may = [cls for cls in scores if "None" in str(inspect.signature(cls.measure).return_annotation)]
+    assert len(may) > 5
+    assert [cls.name for cls in may if "no value" not in cleandoc(cls.__doc__ or "").lower()] == []
 
 
 def test_a_prompter_without_prompts_is_told_once(

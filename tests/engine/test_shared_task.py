@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import intrabench
-from intrabench.engine.shared_task import WHOLE, SharedTask
+from intrabench.engine import shared_task
+from intrabench.engine.shared_task import SHORTEST_SECONDS, WHOLE, SharedTask
 
 MANY = "phantom:shape=16x96x96,instances=12"
 Units: Any = list
@@ -37,6 +38,16 @@ def test_portions_are_large_until_others_have_nothing_else_to_do() -> None:
     assert sizes == [WHOLE, WHOLE, 19, 1]
 
 
+def test_portions_of_sessions_that_take_no_time_are_large() -> None:
+    shared = SharedTask(None, Units(range(100)), print, 5)  # type: ignore[arg-type]
+    sizes = list[int]()
+    for seconds in (SHORTEST_SECONDS, SHORTEST_SECONDS / 10, SHORTEST_SECONDS):
+        sizes.append(len(shared.portion()))
+        shared.played(sizes[-1], seconds)
+    assert sizes == [5, 5, 50]
+    assert len(shared.portion()) == 40
+
+
 def test_the_owner_waits_for_those_who_help() -> None:
     shared = SharedTask(None, Units(range(2)), print, 2)  # type: ignore[arg-type]
     assert shared.portion() == [0]
@@ -61,6 +72,7 @@ def test_a_single_image_is_shared_by_two_workers_unless_it_is_encoded(
         real(self, task, specs, take)
 
     monkeypatch.setattr(ProcessExecutor, "play", play)
+    monkeypatch.setattr(shared_task, "SHORTEST_SECONDS", 0.0)
     shared = intrabench.run("box_fill", "box_volume", MANY, workers=2)
     alone = intrabench.run("box_fill", "box_volume", MANY, workers=0, out="alone")
     assert sorted(number for _, number in played) == [2] * 6

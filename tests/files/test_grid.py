@@ -8,6 +8,11 @@ from pathlib import Path
 import nibabel as nib
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from nibabel import orientations
+from numpy.typing import NDArray
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
@@ -145,3 +150,17 @@ def test_voxels_have_a_volume_at_any_size(axes: tuple[tuple[float, ...], ...], w
     else:
         with pytest.raises(IntraBenchError, match="singular"):
             Grid((2, 3, 4), affine)
+
+
+@given(arrays(np.float64, (3, 3), elements=st.one_of(st.floats(-3, 3), st.sampled_from([-1.0, 0.0, 1.0]))))
+def test_axes_are_those_of_nibabel(matrix: NDArray[np.float64]) -> None:
+    assume(abs(np.linalg.det(matrix)) > 1e-3)
+    affine = np.eye(4)
+    affine[:3, :3], affine[:3, 3] = matrix, (7, -11, 13)
+    shape, names = (4, 5, 6), ("S", "A", "R")
+    theirs = orientations.ornt_transform(orientations.io_orientation(affine), orientations.axcodes2ornt(names))
+    grid = Grid(shape, affine)
+    voxels = np.arange(120).reshape(shape)
+    assert np.array_equal(grid.to_canonical(voxels), orientations.apply_orientation(voxels, theirs))
+    assert np.array_equal(grid.from_canonical(grid.to_canonical(voxels)), voxels)
+    assert grid.canonical_affine.tobytes() == (affine @ orientations.inv_ornt_aff(theirs, shape)).tobytes()

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from intrabench.mask import UPRIGHT
 from intrabench.models.base import Answer, Request, Runtime
+from intrabench.models.parts.upright import open_in_plane
 from intrabench.models.sam2_video import SAM2Video
-from intrabench.prompts import Prompts
-from intrabench.turns import Turn
+from intrabench.prompts import Prompts, boxes
+from intrabench.turns import DrawBox2D, Turn
 from intrabench.volume import Volume
 from tests.models.official_video import SHAPE, SIDE, extension, given, movie, play, predictor
 from tests.models.stub import answers
@@ -307,3 +309,19 @@ def test_a_round_encodes_each_memory_about_once(pair: Any, monkeypatch: pytest.M
     for answer in (first, second):
         assert isinstance(answer.memory, Past)
         assert sorted([*answer.memory.conditioning, *answer.memory.tracked]) == list(range(SHAPE[0]))
+
+
+def test_frames_are_the_slices_that_the_user_reads() -> None:
+    """A sagittal scan gives what the same slices give as axial ones, and takes 2D boxes in them."""
+    declared = Volume.from_canonical(FRAMES, (2.0, 0.7, 0.7))
+    volume = Volume.from_canonical(FRAMES.transpose(UPRIGHT["sagittal"]), (0.7, 0.7, 2.0)).turned("sagittal")
+    model = small("2.1")
+    turn = Turn(boxes({2: (20, 20, 60, 60)}), (DrawBox2D(),))
+    found = []
+    for one in (declared, volume):
+        with open_in_plane(model, one) as image:
+            (answer,) = image.segment([Request("s", (turn,))])
+        assert isinstance(answer, Answer)
+        found.append(answer.update.to_array(one.shape))
+    assert found[0].any(axis=(1, 2)).sum() > 2
+    assert np.array_equal(*found)

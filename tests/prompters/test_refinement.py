@@ -109,6 +109,16 @@ def test_click_slice_stays_on_the_slices_of_the_initial_prompting(ball: np.ndarr
     assert turn.prompts.points[:, 0].tolist() == [9, 10]
 
 
+def test_click_center_is_deep_within_the_only_slice() -> None:
+    """The faces of the only slice are no border; where depth counts voxels, they are, as published."""
+    truth = np.zeros((1, 20, 30), bool)
+    truth[0, 4:11, 5:20] = True
+    for units, place in (("mm", [0, 7, 7]), ("voxel", [0, 4, 5])):
+        turn = correct(f"click_center:units={units}", truth, np.zeros_like(truth))
+        assert turn is not None
+        assert turn.prompts.points[0, :3].tolist() == place
+
+
 @given(pairs)
 def test_click_center_is_the_deepest_voxel_of_the_largest_error(pair: tuple[np.ndarray, np.ndarray]) -> None:
     truth, answer = pair

@@ -48,7 +48,9 @@ def test_what_may_be_stays() -> None:
     assert damaged_parts(OUT) == left_out_columns(OUT) == []
 
 
-@pytest.mark.parametrize("name", ["nsd:tolerance_mm=1e999", "nsd:nothing=1", "x" * (LONGEST + 1)])
+@pytest.mark.parametrize(
+    "name", ["nsd:tolerance_mm=1e999", "nsd:nothing=1", "x" * (LONGEST + 1), "line", "size", "_line"]
+)
 def test_columns_that_no_metric_writes_are_left_out_and_named(name: str) -> None:
     stored(**{name: 0.5})
     assert name not in read_rows(OUT).columns

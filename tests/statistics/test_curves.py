@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
+from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.curves import curve, reached, regressions
 from intrabench.statistics.measures import Area, ChallengeArea, Clicks, ClicksArea, Failures
@@ -41,7 +42,7 @@ def values(frame: pl.DataFrame) -> list[float]:
 def test_a_curve_is_a_mean_of_steps_that_are_carried_forward() -> None:
     rows = played([0.2, 0.4, 0.9], [0.6])  # the second stopped early
     found = curve(steps(rows), BY, POOLED).filter(dataset="d")
-    assert found["effort"].to_list() == [1, 2, 3]
+    assert found["spent"].to_list() == [1, 2, 3]
     np.testing.assert_allclose(found["value"], [0.4, 0.5, 0.75])
     asked = curve(steps(rows), BY, POOLED, grid=[0, 0.5, 1, 2.5, 10]).filter(dataset="d")
     np.testing.assert_allclose(asked["value"], [0, 0, 0.4, 0.5, 0.75])
@@ -52,7 +53,7 @@ def test_a_curve_is_a_mean_of_steps_that_are_carried_forward() -> None:
 def test_sessions_that_begin_later_have_nothing_until_then() -> None:
     rows = pl.concat([played([0.5, 0.7]), made.curve([0.8], instance=7, interactions=6.0)])
     found = curve(steps(rows), BY, POOLED).filter(dataset="d")
-    assert found["effort"].to_list() == [1, 2, 6]
+    assert found["spent"].to_list() == [1, 2, 6]
     np.testing.assert_allclose(found["value"], [0.25, 0.35, 0.75])
 
 
@@ -65,9 +66,19 @@ def test_every_effort_is_so_far() -> None:
         ("seconds", [4, 4.5]),
         ("round", [0, 1]),
     ):
-        assert curve(steps(rows), BY, POOLED, against).filter(dataset="d")["effort"].to_list() == expected
+        assert curve(steps(rows), BY, POOLED, against).filter(dataset="d")["spent"].to_list() == expected
     with pytest.raises(IntraBenchError, match="no effort 'clicks'"):
         curve(steps(rows), BY, POOLED, "clicks")
+
+
+def test_lines_may_differ_in_their_table_of_effort() -> None:
+    tables = ("seconds@1", "mine@1")
+    played = steps(pl.concat(made.curve([0.5, 0.7], effort=table, session=table) for table in tables))
+    found = curve(played, IDENTITY, POOLED).filter(dataset="d")
+    assert found.group_by("effort", maintain_order=True).agg("value").sort("effort")["value"].to_list() == [
+        [0.5, 0.7],
+        [0.5, 0.7],
+    ]
 
 
 def test_many_efforts_become_a_grid() -> None:
@@ -75,7 +86,7 @@ def test_many_efforts_become_a_grid() -> None:
     rows = played(*random.random((60, 6))).with_columns(segment_s=pl.Series(random.random(360)))
     found = curve(steps(rows), BY, POOLED, "seconds").filter(dataset="d")
     assert len(found) == 200
-    assert found["effort"][0] == 0
+    assert found["spent"][0] == 0
     assert found["value"][-1] == pytest.approx(scores(rows)["value"].mean())
 
 
@@ -100,7 +111,7 @@ def test_after_every_round_a_curve_is_the_aggregate(
         found = curve(steps(rows, name), by, how, "round", grid=range(4))
         for number in range(4):
             expected = aggregate(scores(rows, name, number), by, how).drop_nulls("value")
-            both = found.filter(effort=number).join(expected, on=[*by, "dataset"])
+            both = found.filter(spent=number).join(expected, on=[*by, "dataset"])
             assert both.height == expected.height
             np.testing.assert_allclose(both["value"], both["value_right"], atol=1e-9)
 
@@ -117,7 +128,7 @@ def test_failures_and_what_counts_nothing() -> None:
     not_applicable = made.rows({"instance": 8, "status": "not_applicable"})
     rows = pl.concat([played([0.4, 0.8]), failed, not_applicable])
     found = curve(steps(rows), BY, POOLED).filter(dataset="d")
-    assert found["effort"].to_list() == [0, 1, 2]
+    assert found["spent"].to_list() == [0, 1, 2]
     np.testing.assert_allclose(found["value"], [0, 0.2, 0.4])
     kept = curve(steps(rows, policy=FailurePolicy(failed="drop")), BY, POOLED).filter(dataset="d")
     np.testing.assert_allclose(kept["value"], [0.4, 0.8])
@@ -245,4 +256,4 @@ def test_of_two_versions_of_a_target_the_newest_session_counts() -> None:
 def test_effort_never_falls() -> None:
     rows = played([0.1, 0.2, 0.3, 0.0]).with_columns(interactions=pl.Series([3.0, 1.0, None, 4.0]))
     assert steps(rows).effort("interactions").tolist() == [3, 3, 3, 4]
-    assert curve(steps(rows), BY, POOLED).filter(dataset="d").select("effort", "value").rows() == [(3, 0.3), (4, 0)]
+    assert curve(steps(rows), BY, POOLED).filter(dataset="d").select("spent", "value").rows() == [(3, 0.3), (4, 0)]

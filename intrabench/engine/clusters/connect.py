@@ -29,6 +29,9 @@ _DEFAULTS = {
     "distributed": {
         "scheduler": {"allowed-failures": 3, "worker-ttl": "5 minutes", "work-stealing": True},
         "comm": {"timeouts": {"connect": "30s"}},
+        # A worker waits for a process of its own, so to look a hundred times a second what it does tells nothing.
+        "worker": {"profile": {"enabled": False}},
+        "admin": {"tick": {"interval": "500ms"}},
     }
 }
 """Settings of a scheduler that this process starts, unless the user's own files or variables say something else."""

@@ -20,7 +20,7 @@ from intrabench.engine.write_buffer import Take
 from intrabench.models.base import Failure
 from intrabench.progress import joined, listen
 
-ARRIVAL_SECONDS = 1.0
+ARRIVAL_SECONDS = 0.25
 """How often it is asked whether more executors have come."""
 
 Call = Callable[[], Any]
@@ -78,13 +78,15 @@ Work = Callable[[Executor], None]
 class Executors:
     """Those who play, and those who prepare cases.
 
-    here: it is the same one, in this process. more: players that have come since it was last asked.
+    here: it is the same one, in this process. more: players that have come since it was last asked. planned: how many
+    players there may be in the end, as far as that is known.
     """
 
     players: Sequence[Executor]
     preparers: Sequence[Executor]
     here: bool = False
     more: Callable[[], Sequence[Executor]] = tuple
+    planned: int = 1
 
     def run(self, stop: Call, prepare: Work, play: Work = lambda executor: None) -> None:
         """Prepare with each preparer, and play with each player: in threads, or here one after the other.

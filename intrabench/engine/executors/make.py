@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -43,12 +43,39 @@ def make_executors(options: Options, scheduler: Scheduler) -> Iterator[Executors
         with make_dask_executors(options, scheduler) as executors:
             yield executors
         return
-    playing = worker_placements(options.workers, scheduler.job.runners, scheduler.executors)
+    places = worker_placements(options.workers, scheduler.job.runners, scheduler.executors)
     preparing = preparer_placements(scheduler.queue.cases)
-    share, rest = default_memory_limit_mb(len(playing)), default_memory_limit_mb(1 + len(preparing))
+    share, rest = default_memory_limit_mb(len(places)), default_memory_limit_mb(1 + len(preparing))
     with ExitStack() as stack:
-        started = partial(_process_executors, stack, options, scheduler.job, scheduler.reporter)
-        yield Executors(started(playing, True, share), started(preparing, False, rest))
+        made = partial(_process_executors, stack, options, scheduler.job, scheduler.reporter)
+        players, preparers = made(places, True, share), made(preparing, False, rest)
+        if requested(options.workers) is not None:
+            yield Executors(players, preparers, planned=len(players))
+            return
+        playing = players[:1]
+        further = FurtherPlayers(playing, players[1:], lambda: scheduler.queue.waiting)
+        yield Executors(playing, preparers, more=further, planned=len(players))
+
+
+class FurtherPlayers:
+    """Players that join a run once its first one has played for as long as it took to start, and work is waiting.
+
+    So a run costs at most about twice what the better choice would, and nobody need know how long sessions take: a
+    small run of an instant model ends before, and a network has hardly begun.
+    """
+
+    def __init__(
+        self, playing: list[ProcessExecutor], others: Sequence[ProcessExecutor], waiting: Callable[[], bool]
+    ) -> None:
+        self._playing, self._others, self._waiting = playing, others, waiting
+
+    def __call__(self) -> Sequence[ProcessExecutor]:
+        """Those that join `playing` now: all or none."""
+        if not (self._playing[0].worker.outworked_its_start and self._waiting()):
+            return ()
+        found, self._others = self._others, ()
+        self._playing += found
+        return found
 
 
 def _shared_by(job: Job, options: Options) -> str:

@@ -128,7 +128,7 @@ class Worker:
         prepare(self.job.datasets[dataset], case, self.reporter)
 
     def _take(self, part: ResultBatch) -> None:
-        """Hand a part over, and wait until it is stored."""
+        """Hand a part over, and wait until the run has it."""
         self.line.send("part", part)
         self.line.receive()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -76,6 +77,7 @@ class WorkerProcess:
         self._process: ChildProcess | None = None
         self._stopping, self._stopped_at, self._looked, self._in_vain = False, 0.0, 0.0, 0
         self._batch: Sequence[str] = ()
+        self._start_s, self._ready_at = 0.0, math.inf  # of its first process
         self._lock = Lock()
         self._downloads: dict[str, Download] = {}
 
@@ -112,6 +114,11 @@ class WorkerProcess:
             self._downloads.clear()
             self.reporter.doing(self.name, "")
 
+    @property
+    def outworked_its_start(self) -> bool:
+        """Whether it has been at work for longer than its first process took to start."""
+        return time.monotonic() - self._ready_at > self._start_s
+
     def stop(self) -> None:
         """End the current task: what is complete is handed over first. Called from another thread."""
         with self._lock:
@@ -136,6 +143,7 @@ class WorkerProcess:
             (process.kill if at_once else process.close)()
 
     def _start(self) -> None:
+        began = time.monotonic()
         # under the lock, so that `stop` either finds the process or keeps it from being started
         with self._lock:
             if self._stopping:
@@ -164,6 +172,9 @@ class WorkerProcess:
                 ) from death
             raise
         self._in_vain = 0
+        if self._ready_at == math.inf:
+            self._ready_at = time.monotonic()
+            self._start_s = self._ready_at - began
 
     def _converse(
         self,

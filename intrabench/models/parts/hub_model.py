@@ -21,7 +21,10 @@ from intrabench.specs.specs import Reach, switch
 
 @dataclass(eq=False)
 class HubModel(NetworkModel):
-    """Base of them. `video`: it takes the family's class for videos."""
+    """Base of them. `video`: it takes the family's class for videos.
+
+    repo: a repository of the Hugging Face hub, or a folder. revision: its branch, tag or commit.
+    """
 
     extra = "hf"
     requires = ("transformers", "torchvision")

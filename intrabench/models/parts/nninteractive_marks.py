@@ -89,7 +89,7 @@ def _lasso(points: Array, label: int, shape: Sequence[int]) -> Mark:
     bbox = _extent(points, shape)
     (z, z1), (y, y1), (x, x1) = bbox
     if z1 - z != 1:
-        raise ValueError(f"a lasso lies in one axial slice, this one in slices {z} to {z1 - 1}")
+        raise ValueError(f"a lasso lies in one slice, this one in slices {z} to {z1 - 1}")
     picture = Image.new("L", (x1 - x, y1 - y))
     outline = [(int(point[2]) - x, int(point[1]) - y) for point in (*points, points[0])]
     ImageDraw.Draw(picture).polygon(outline, fill=1, outline=1)

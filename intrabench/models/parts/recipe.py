@@ -45,6 +45,12 @@ class WithRecipe:
     """The parameters of models that have recipes: a policy by name, and single steps to replace in it.
 
     `lacks` names steps that a model does not have.
+
+    policy: the steps of the model's authors (official) or of the code behind the IntRaBench paper (radioactive).
+    intensity: how the values of a scan become those from 0 to 255. resize: how a slice becomes the square that the
+    network sees. multimask: which of the network's masks counts: its own choice (single), the one of three that it
+    thinks best, or the best for a first click alone. feedback: what of its last answer comes back as the mask prompt.
+    threshold: on logits; voxels above it are answered.
     """
 
     name: ClassVar[str]

@@ -133,7 +133,10 @@ class OpenSlices(Predictor):
         for jobs, size, pad in self._alike([work for work in works if work.failure is None]):
             for job, outcome in zip(jobs, batched(self._decode, jobs, size, pad), strict=True):
                 job.work.take(job.z, outcome)
-        return [work.answer(self.model.feeds_back, self._notes) for work in works]
+        answers = [work.answer(self.model.feeds_back, self._notes) for work in works]
+        for work in works:
+            work.jobs.clear()  # they know their work, and a circle would keep all logits until Python looks for circles
+        return answers
 
     def _begin(self, request: Request) -> _Work:
         work = _Work(time.perf_counter(), request.scores)

@@ -37,13 +37,15 @@ class VideoModel(CropModel):
     Where that differs it says how scans are prepared (`prepared`), how rounds are played (`settings`), and what is made
     of prompts (`taken`) and masks (`kept`).
 
-    side: of the square that the network sees, to which slices are stretched. corrections: see
-    `intrabench.models.networks.tracks`. fill_holes: the largest hole that is filled, in pixels of the low-
-    resolution logits.
+    side: of the square that the network sees, to which slices are stretched. threshold: on logits; voxels above it are
+    answered. corrections: with conditioning all other slices look at a corrected one; the other choice does what the
+    library of the network does. fill_holes: the largest hole that is filled, in pixels of
+    the low-resolution logits; 0 fills none.
     """
 
     accepts = frozenset({"point", "box2d"})
     one_box = True
+    any_plane = True
     side: ClassVar[int]
 
     threshold: float = switch(0.0)

@@ -44,7 +44,7 @@
     changed();
   }
 
-  // At a voxel of the axial slice: a click, a corner, or the next point of a stroke.
+  // At a voxel of a slice: a click, a corner, or the next point of a stroke.
   function place(spot) {
     if (!ready() || tool === MOVE) return;
     const z = view.at[0], here = floor(spot);
@@ -107,7 +107,7 @@
 
   const ready = () => task && shown && !busy && !shown.finished;
 
-  // By pointer: in the axial plane the tool draws instead of moving the cross.
+  // By pointer: in the first plane the tool draws instead of moving the cross.
   function draw() {
     const [pane] = view.panes, area = pane.canvas.parentElement;
     let down = null;
@@ -312,7 +312,7 @@
     await begin(next);
   }
 
-  // For tests, and whoever looks into a problem. where: of a place in the axial plane, in pixels of the page.
+  // For tests, and whoever looks into a problem. where: of a place in the first plane, in pixels of the page.
   window.annotating = {
     state: () => ({
       task: task?.code ?? null, label: task?.label ?? null, pending: pending.length, open: Boolean(open), turns: shown?.turns ?? 0, finished: shown?.finished ?? false, busy, shown: Boolean(shown), waiting: key ? kept().length : 0,

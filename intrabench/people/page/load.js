@@ -169,11 +169,10 @@ class Mask {
     this.empty = !this.middle;
   }
 
-  // Its voxels in one plane, or null where there are none.
-  cut(axis, index) {
+  // Its voxels in one plane, or null where there are none. row, column: the axes that they are of the plane.
+  cut(axis, index, row = axis ? 0 : 1, column = axis === 2 ? 1 : 2) {
     const { size, bits, low } = this, n = index - low[axis];
     if (n < 0 || n >= size[axis]) return null;
-    const [row, column] = [0, 1, 2].filter((other) => other !== axis);
     const step = [size[1] * size[2], size[2], 1];
     const [height, width] = [size[row], size[column]], cells = new Uint8Array(height * width);
     let area = 0;

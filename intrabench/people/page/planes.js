@@ -15,7 +15,8 @@ class Pane extends Plane {
   show({ info }) {
     this.view = { ...info, origin: [0, 0, 0], factor: [1, 1, 1] }; // as Plane knows it
     this.forwards = info.photo;
-    this.call(["Axial", "Coronal", "Sagittal"][AXES[info.plane][this.axis]]);
+    this.lay(info.plane);
+    this.call(["Axial", "Coronal", "Sagittal"][this.sides[this.axis]]);
     this.figure.hidden = this.axis > 0 && (info.photo || info.shape[0] === 1);
     this.slider.max = info.shape[this.axis] - 1;
     this.slider.disabled = info.shape[this.axis] === 1;
@@ -59,9 +60,9 @@ class Pane extends Plane {
     pen.fillStyle = "#000";
     pen.fillRect(0, 0, this.wide, this.high);
     this.scan(volume, scene.table);
-    const cut = scene.mode === "off" ? null : mask.cut(this.axis, this.index);
+    const cut = scene.mode === "off" ? null : mask.cut(this.axis, this.index, this.row, this.column);
     if (cut) this.mask(cut, scene.mode, scene.opacity[scene.mode]);
-    const truth = scene.reference?.cut(this.axis, this.index);
+    const truth = scene.reference?.cut(this.axis, this.index, this.row, this.column);
     if (truth) this.stroke(this.border(truth), REFERENCE, 1.5, [5, 4]);
     if (scene.prompts) this.prompts(scene.marks, true);
     if (scene.cross && !this.view.photo) this.cross(at);
@@ -89,9 +90,10 @@ class Pane extends Plane {
     const { words, info: { shape, channels } } = volume, pixels = new Uint32Array(this.picture.data.buffer);
     const stride = [shape[1] * shape[2], shape[2], 1].map((step) => step * channels);
     const step = this.forwards ? stride[this.column] : -stride[this.column];
+    const across = this.column === 0, missing = across ? [...Array(width).keys()].filter((slice) => !volume.has(slice)) : [];
     for (let row = 0, to = 0; row < height; row++) {
       const real = this.forwards ? row : height - 1 - row;
-      if (!volume.has(this.axis ? real : this.index)) {
+      if (!across && !volume.has(this.axis ? real : this.index)) {
         pixels.fill(0, to, (to += width));
         continue;
       }
@@ -99,6 +101,7 @@ class Pane extends Plane {
       const end = to + width;
       if (channels === 1) for (; to < end; to++, from += step) pixels[to] = table[words[from]];
       else for (; to < end; to++, from += step) pixels[to] = 0xff000000 | (words[from + 2] << 16) | (words[from + 1] << 8) | words[from];
+      for (const slice of missing) pixels[this.forwards ? end - width + slice : end - 1 - slice] = 0;
     }
   }
 
@@ -339,7 +342,7 @@ class View {
 
   whole() { this.look(this.volume.info.shape.map((count) => count / 2), 1); }
 
-  // The mask, in about a third of the axial plane.
+  // The mask, in about a third of the first plane.
   closer() {
     const { size, low, empty } = this.masks[this.side], { spacing } = this.volume.info, [pane] = this.panes;
     if (empty) return this.look(this.at.map((place) => place + 0.5), 3);

@@ -15,7 +15,8 @@ import numpy as np
 from intrabench.datasets.cases import store as cases
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.documents import json_number
-from intrabench.mask import TURNED, Mask, reordered
+from intrabench.files.grid import acquisition_plane
+from intrabench.mask import TURNED, Mask, Plane, reordered
 from intrabench.people.images import Slabs, packed
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, about, damaged
@@ -194,16 +195,17 @@ def _items(
     for number, (_, group) in enumerate(groupby(wanted, key=lambda each: _case(each[0])), start=1):
         here, code = list(group), f"c{number}"
         stored = cases.open_case(dataset_of(results, here[0][0].first), here[0][0].first["case"])
-        targets = {one.first["target"] for one, *_ in here}
-        truths = [target.mask for target in stored.targets(targets)]
-        study.write_case(code, Slabs(stored.volume, truths, window))
+        plane = acquisition_plane(stored.index.shape, stored.index.spacing_mm)
+        volume, targets = stored.volume.turned(plane), {one.first["target"] for one, *_ in here}
+        truths = [target.turned(plane).mask for target in stored.targets(targets)]
+        study.write_case(code, Slabs(volume, truths, window))
         for one, place, trains in here:
-            target = stored.targets([one.first["target"]])[0]
-            view = _View(code, target, _marks(results, one, stored.volume), _about(one))
+            target = stored.targets([one.first["target"]])[0].turned(plane)
+            view = _View(code, target, _marks(results, one, volume), _about(one))
             if trains:
                 items.training.append(view.training(f"t{place}", len(items.training), chance("training", place)))
                 continue
-            masks = _answers(results, one, pairs, chance("pair", place))
+            masks = _answers(results, one, plane, pairs, chance("pair", place))
             if place in anchors:
                 masks += [view.truth(), view.damaged(chance("damage", place))]
             items.by_input[place] = view.items(f"m{place}", masks, chance("see", place))
@@ -219,19 +221,22 @@ def _target(one: Input) -> tuple[str, str, str]:
 
 
 def _marks(results: Path, one: Input, volume: Volume) -> dict[str, Any]:
-    """The prompts up to the state that is rated. Corrections depend on the model, so they are shown of round 0 only."""
+    """The prompts up to the state that is rated. Corrections depend on the model, so they are shown of round 0 only.
+
+    volume: in the plane in which raters read it.
+    """
     session = one.first["session"]
     turns = turns_by_round(read_turns(results, [session]).sort("session", "turn").iter_rows(named=True)).get(0, [])
     plane = plane_of(one.first)
     found: dict[str, Any] = {"points": [], "boxes": [], "strokes": []}
     for turn in turns:
         try:
-            check_prompts(turn.prompts, reordered(volume.shape, TURNED[plane]))
+            check_prompts(turn.prompts, reordered(volume.upright.shape, TURNED[plane]))
         except Refused as error:
             raise IntraBenchError(
                 f"the turns of session {session} do not fit its scan ({error}); run it again"
             ) from error
-        for name, drawn in marks(turn.prompts, plane).items():
+        for name, drawn in marks(turn.prompts, plane, volume.plane).items():
             found[name] += drawn
     return found
 
@@ -240,11 +245,12 @@ _Masks = tuple[Sequence[Mask], dict[str, Any]]
 """A mask, or the two of a pair, and its key."""
 
 
-def _answers(results: Path, one: Input, pairs: bool, rng: np.random.Generator) -> list[_Masks]:
+def _answers(results: Path, one: Input, plane: Plane, pairs: bool, rng: np.random.Generator) -> list[_Masks]:
     masks = []
     for row in one.rows:
         kept = read_masks(results, row["session"])
-        masks.append(kept[min(row["round"], len(kept) - 1)] if kept else Mask.empty())
+        mask = kept[min(row["round"], len(kept) - 1)] if kept else Mask.empty()
+        masks.append(mask.reordered(TURNED[plane]))
     keys = [{name: json_number(row[name]) for name in _KEY if name in row} | {"kind": "answer"} for row in one.rows]
     if not pairs:
         return [([mask], key) for mask, key in zip(masks, keys, strict=True)]

@@ -27,7 +27,7 @@ Count = Annotated[StrictInt, Field(ge=0, le=10**6)]
 
 
 class PostedAnswer(BaseModel):
-    """An answer as a page sends it. seen: the axial slices that were shown."""
+    """An answer as a page sends it. seen: the slices that were shown, in the plane in which the scan is read."""
 
     model_config = ConfigDict(extra="forbid")
 

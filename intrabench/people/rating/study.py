@@ -229,7 +229,7 @@ class Study:
         return found
 
     def see(self, job: str) -> tuple[int, int]:
-        """The axial slices ``first, last`` (half-open) that must be seen before a mask is rated."""
+        """The slices ``first, last`` (half-open) that must be seen before a mask is rated."""
         if job not in self._see:
             first, last = self.job(job)["see"]
             self._see[job] = first, last

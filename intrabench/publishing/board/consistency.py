@@ -11,7 +11,7 @@ import polars as pl
 
 from intrabench.effort import SECONDS, Effort
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import protocol
 from intrabench.publishing.board.digests import title
 from intrabench.results.labels import by_person
 from intrabench.results.masks import masks_file, read_masks
@@ -64,10 +64,10 @@ def _turns(rows: pl.DataFrame, turns: pl.DataFrame) -> Iterator[str]:
     except IntraBenchError as error:
         yield str(error)
         return
-    protocol = PROTOCOLS[rows["protocol"][0]]
+    preset = protocol(rows["protocol"][0])
     usual = rows["effort"][0] == SECONDS and rows["joint"][0] is None and not by_person(rows["prompter"][0])
     judged = [number for number in sorted(by_round) if usual and number <= rows["round"][-1]]
-    costs = {number: [protocol.cost(turn.actions) for turn in by_round[number]] for number in judged}
+    costs = {number: [preset.cost(turn.actions) for turn in by_round[number]] for number in judged}
     for row in rows.iter_rows(named=True):
         texts = turns.filter(pl.col("round") <= row["round"])["given"]
         if hashlib.sha256("".join(texts).encode()).hexdigest()[:16] != row["prompts_hash"]:

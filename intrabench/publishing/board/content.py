@@ -8,7 +8,7 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import json_number
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import protocol
 from intrabench.publishing.board.files import Data
 from intrabench.publishing.board.submission import Submission
 from intrabench.publishing.board.tables import RANKED, UNITS, Line, Table
@@ -60,7 +60,7 @@ def table_content(table: Table, submissions: Sequence[Submission]) -> dict[str, 
     main = table.columns[0]
     ranks = table.ranks(main)
     lines = sorted(table.lines, key=lambda line: (ranks.get(line.number, len(ranks) + 1), line.status, line.number))
-    preset = PROTOCOLS[table.key["protocol"]]
+    preset = protocol(table.key["protocol"])
     return {
         "table": table,
         "card": data_of(table, submissions),

@@ -19,7 +19,7 @@ from intrabench.files.documents import json_number
 from intrabench.files.names import one_line
 from intrabench.metrics.base import Best
 from intrabench.models.weights.registry import RANDOM
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import PROTOCOLS, known, protocol
 from intrabench.results.current import MODEL, PROTOCOL
 from intrabench.results.fast_queries import only
 from intrabench.results.statuses import ANSWERED
@@ -59,7 +59,7 @@ def columns_of(rows: pl.DataFrame) -> list[Column]:
 
     Those of the protocol come first, in its order: the first ranks, and no submission may choose it for others.
     """
-    preset = PROTOCOLS[rows["protocol"][0]]
+    preset = protocol(rows["protocol"][0])
     means = averages([preset.id])
     if preset.numbers:
         return [Column(f"{head} ({preset.id})", spec, means) for head, spec in preset.numbers]
@@ -162,9 +162,9 @@ def refusals(rows: pl.DataFrame) -> Iterator[str]:
     yield from _versions(rows)
     for id in rows["protocol"].unique().sort():
         of = rows.filter(protocol=id)
-        if id in PROTOCOLS and any(not columns_of(part) for part in tables_of(of)):
+        if (preset := known(id)) and any(not columns_of(part) for part in tables_of(of)):
             yield f"rows under {id} have no metric that this version of intrabench knows; update it, or use another one"
-        if id not in PROTOCOLS:
+        if preset is None:
             yield f"the protocol {one_line(id)} is unknown to this version of intrabench; update it, or use another one"
     if models := rows.filter(pl.col("weights") == RANDOM)["model"].unique().sort().to_list():
         yield f"{', '.join(models)} has random weights, which measure nothing; run it with others, or leave it out"

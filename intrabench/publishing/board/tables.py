@@ -234,7 +234,7 @@ def _budgets(table: Table, column: Column, played: Sequence[Steps]) -> None:
             least = dict(begun.group_by("line").min().iter_rows())
             for (line,), values in found.filter(dataset=table.dataset).partition_by("line", as_dict=True).items():
                 of = table.lines[line].budgets.setdefault(column.id, {})
-                each = values.sort("effort").select("effort", "value").iter_rows()
+                each = values.sort("spent").select("spent", "value").iter_rows()
                 of[unit] = [float(f"{value:.4g}") if budget >= least[line] else None for budget, value in each]
 
 

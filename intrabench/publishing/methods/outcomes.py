@@ -41,6 +41,8 @@ def interactions(of: Provenance, cites: Bibliography) -> str:
     if usual.is_empty():
         return Missing("no session was played to its end")
     interactions, rounds = usual.select(pl.col("interactions", "round").mean()).row(0)
+    if interactions is None:
+        return Missing("rows do not say how many interactions there were")
     most = usual.select(pl.col("interactions").max()).item()
     corrected = f" with {rounds:.1f} corrections" if of.corrections else ""
     own = [one for one, found in _own_tables(of).items() if "interactions" in found]

@@ -64,7 +64,7 @@ def command(line: Mapping[str, Any], datasets: Sequence[str]) -> str:
     words = ["intrabench", "run", "--model", line["model"], *_weights(line)]
     words += ["--prompter", line["prompter"], *(word for dataset in datasets for word in ("--dataset", dataset))]
     words += ["--protocol", line["protocol"], *(["--stop", line["stop"]] if line["stop"] else [])]
-    words += ["--effort", f"{line['effort'].partition('@')[0]}.toml"] if line["effort"] != SECONDS else []
+    words += ["--effort", f"{line['effort'].partition('@')[0]}.toml"] if line["effort"] not in (None, SECONDS) else []
     words += ["--joint", line["joint_rules"]] if line["joint_rules"] else []
     words += ["--rounds", str(line["rounds"])]
     words += [word for seed in line["seeds"] if line["seeds"] != [0] for word in ("--seed", str(seed))]

@@ -15,7 +15,13 @@ class Plane {
     this.slider = figure.querySelector("input");
     this.output = figure.querySelector("output");
     this.pen = this.canvas.getContext("2d");
-    [this.row, this.column] = [0, 1, 2].filter((other) => other !== axis);
+    this.lay("axial");
+  }
+
+  // Which axes of the array are rows and columns: as radiologists see a plane, whichever one the scan is read in.
+  lay(plane) {
+    this.sides = AXES[plane];
+    [this.row, this.column] = [0, 1, 2].filter((other) => other !== this.axis).sort((one, other) => this.sides[one] - this.sides[other]);
   }
 
   // Takes the size of the window; `scale` is in pixels per millimetre, one for all planes.
@@ -233,7 +239,7 @@ class Plane {
     this.pen.fillRect(0, this.y(at[this.row] + 0.5), this.canvas.width, 1);
   }
 
-  borders() { return [this.row, this.column].map((axis) => ENDS[AXES[this.view.plane ?? "axial"][axis]]); }
+  borders() { return [this.row, this.column].map((axis) => ENDS[this.sides[axis]]); }
 
   ends() {
     this.pen.font = "bold 20px system-ui, sans-serif";

@@ -12,7 +12,7 @@ from intrabench.effort import TABLES, Calibration, recorded_tables
 from intrabench.effort import table as effort_table
 from intrabench.errors import several
 from intrabench.metrics.base import Metric
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import known
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.table import seen_in_training
 from intrabench.results import labels
@@ -125,9 +125,9 @@ def definitions(
 ) -> Facts:
     """Definitions of the numbers. records: of the runs, which hold the effort tables that do not ship."""
     own = recorded_tables(records)
-    presets = set(rows["protocol"].unique()) & PROTOCOLS.keys()
+    presets = [preset for id in rows["protocol"].drop_nulls().unique().sort() if (preset := known(id))]
     written = (id for ids in rows["metrics"].unique().drop_nulls().sort() for id in ids.split())
-    metrics = dict.fromkeys([*(id for preset in sorted(presets) for id in PROTOCOLS[preset].metrics), *written])
+    metrics = dict.fromkeys([*(id for preset in presets for id in preset.metrics), *written])
     return [
         ("Session", "One target, one prompter, one seed, one model."),
         ("Round", "Prompts made by hand, and all answers until the next prompts made by hand; round 0 is the first."),

@@ -81,7 +81,7 @@
     const round = now && session().rounds.findIndex((one) => String(one.round) === view.get("round"));
     if (round >= 0) roundBar.value = round;
     const place = (view.get("at") ?? "").split(",").map(Number);
-    at = place.length === 3 && place.every(Number.isFinite) ? place.map(inWindow) : centre(now);
+    at = place.length === 3 && place.every(Number.isFinite) ? place.map(inWindow) : centre(now, slicesOf(session()));
     show();
   }
 
@@ -99,17 +99,26 @@
     roundBar.max = session().rounds.length - 1;
     roundBar.value = roundBar.max;
     roundBar.closest("label").hidden = roundBar.max === "0";
+    const first = slicesOf(session()), figures = section.querySelector(".planes");
+    if (figures.firstElementChild !== planes[first].figure) figures.append(...[planes[first], ...planes.filter(({ axis }) => axis !== first)].map(({ figure }) => figure));
     for (const node of [form.elements["show-others"].closest("label"), section.querySelector(".key .others")]) node.hidden = !session().others;
   }
 
-  // The axial slice in which the target is largest, and the middle of the target there.
-  function centre(view) {
-    const [depth, height, width] = view.shape, area = height * width;
-    const areas = Array.from({ length: depth }, (_, z) => view.truth.subarray(z * area, (z + 1) * area).reduce((sum, bit) => sum + bit, 0));
-    const z = areas.indexOf(Math.max(...areas));
-    let y = 0, x = 0;
-    for (let n = 0; n < area; n++) if (view.truth[z * area + n]) (y += Math.floor(n / width)), (x += n % width);
-    return [z, Math.round(y / (areas[z] || 1)), Math.round(x / (areas[z] || 1))];
+  // The axis across the slices in which the user of a session read the scan.
+  const slicesOf = ({ plane }) => AXES[plane][0];
+
+  // The slice across an axis in which the target is largest, and the middle of the target there.
+  function centre(view, axis) {
+    const [, height, width] = view.shape, where = (n) => [Math.floor(n / (height * width)), Math.floor(n / width) % height, n % width];
+    const areas = new Array(view.shape[axis]).fill(0), sums = areas.map(() => [0, 0, 0]);
+    view.truth.forEach((bit, n) => {
+      if (!bit) return;
+      const place = where(n), slice = place[axis];
+      areas[slice]++;
+      place.forEach((index, other) => (sums[slice][other] += index));
+    });
+    const slice = areas.indexOf(Math.max(...areas));
+    return sums[slice].map((sum, other) => (other === axis ? slice : Math.round(sum / (areas[slice] || 1))));
   }
 
   function show() {

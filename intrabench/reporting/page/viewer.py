@@ -140,7 +140,8 @@ def _target_view(
 ) -> dict[str, Any]:
     """A target in the smallest window that contains it and all its sessions. joint: the members of joint sessions."""
     masks, by_session, unread = dict[str, list[Mask]](), dict[str, dict[int, list[_Given]]](), list[str]()
-    planes = {row["session"]: row for row in rows.select("session", "plane").unique().iter_rows(named=True)}
+    planes = dict.fromkeys((session["session"] for session in one.sessions), "axial")
+    read_in = {row["session"]: row for row in rows.select("session", "plane").unique().iter_rows(named=True)}
     for session in [session["session"] for session in one.sessions]:
         try:
             masks[session] = read_masks(results, session)
@@ -149,7 +150,8 @@ def _target_view(
             unread.append(str(error))
         try:
             stored = turns.filter(pl.col("session") == session)
-            by_session[session] = _given(stored, session, volume.shape, plane_of(planes[session]))
+            planes[session] = plane = plane_of(read_in[session])
+            by_session[session] = _given(stored, session, volume.shape, plane)
         except IntraBenchError as error:  # shown without the prompts
             by_session[session] = {}
             unread.append(str(error))
@@ -168,7 +170,15 @@ def _target_view(
         others = [member for member in joint.get(session["joint"] or "", ()) if member != key]
         if others:
             _add_others(rounds, results, others, window, unread)
-        sessions.append({"line": session["line"], "seed": session["seed"], "others": len(others), "rounds": rounds})
+        sessions.append(
+            {
+                "line": session["line"],
+                "plane": planes[key],
+                "seed": session["seed"],
+                "others": len(others),
+                "rounds": rounds,
+            }
+        )
     return view(volume, target, window) | {"sessions": sessions, "unread": unread}
 
 

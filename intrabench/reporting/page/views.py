@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import UPRIGHT, Box, Mask, Plane, box_slices, grow, intersection, reordered_box
+from intrabench.mask import TURNED, UPRIGHT, Box, Mask, Plane, box_slices, grow, intersection, reordered, reordered_box
 from intrabench.prompts import Prompts
 from intrabench.reporting.windows import windows
 from intrabench.target import Target
@@ -115,12 +115,12 @@ def mask_text(mask: NDArray[np.bool_]) -> str:
     return _text(np.packbits(mask))
 
 
-def marks(prompts: Prompts, plane: Plane = "axial") -> dict[str, Any]:
+def marks(prompts: Prompts, plane: Plane = "axial", shown: Plane = "axial") -> dict[str, Any]:
     """Prompts to draw: dots, boxes and strokes in voxels of the whole scan, each flagged if made by hand.
 
-    plane: in which they were given; what is drawn lies on the canonical scan.
+    plane: in which they were given. shown: in which the scan is, slices first; axial is the canonical scan.
     """
-    axes = UPRIGHT[plane]
+    axes = reordered(UPRIGHT[plane], TURNED[shown])
     places = prompts.points[:, [*axes, 3]].tolist()
     clicks = zip(places, np.asarray(prompts.clicked).tolist(), strict=True)
     boxes = zip(prompts.blocks.tolist(), [*np.asarray(prompts.drawn).tolist(), True], strict=False)

@@ -24,7 +24,7 @@ from nibabel.spatialimages import HeaderDataError
 from nibabel.wrapstruct import WrapStructError
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.datasets.cases import store
+from intrabench.datasets.cases import image_file, store
 from intrabench.datasets.cases.image_file import HEADER, IMAGE, read_image_file, write_image_file
 from intrabench.datasets.cases.stored_case import FORMAT
 from intrabench.datasets.phantom import Phantom
@@ -133,6 +133,19 @@ LIES = {
     "colours": packed(header(dtype=np.dtype([(c, "u1") for c in "RGB"])) + 2 * VOXELS),
     "voxels later": packed(header(begin=1 << 30) + VOXELS),
 }
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("kind", image_file.TYPES.values())
+def test_headers_are_read_as_nibabel_reads_them(tmp_path: Path, kind: str, order: str) -> None:
+    values = np.arange(np.prod(SHAPE)).reshape(SHAPE) % 100
+    made = nib.Nifti1Image(values.T, np.eye(4), nib.Nifti1Header(endianness=order), dtype=np.dtype(kind))
+    made.header.set_data_offset(HEADER)
+    written = made.header.binaryblock + bytes(4) + values.astype(order + kind).tobytes()
+    (tmp_path / IMAGE).write_bytes(packed(written))
+    found = read_image_file(tmp_path / IMAGE, GRID)
+    assert found.dtype == made.get_data_dtype().newbyteorder("=")
+    assert np.array_equal(found, values)
 
 
 def test_the_sound_file_among_the_lies(tmp_path: Path) -> None:

@@ -374,9 +374,8 @@ class StoringDaskExecutor(DaskExecutor):
             Busy: another run, or a worker that died just now, holds the lock.
         """
         run = self.cluster.scheduler
-        specs = run.locks.missing(task)
         try:
-            outcome = self.ask(worker.play, task, specs)
+            outcome = self.ask(worker.play, task, task.specs)  # of which its worker plays what is missing
         except Killed as error:  # its sessions fail, unless another run plays them
             with run.locks.lock(task) as (missing, left, take):
                 if left:
@@ -388,8 +387,10 @@ class StoringDaskExecutor(DaskExecutor):
         if outcome.busy:
             raise Busy(outcome.busy)
         if outcome.failure:
+            specs = run.locks.missing(task)
             run.writer.take(outcome.failed(specs))
-        return len(specs) if outcome.failure else outcome.missing
+            return len(specs)
+        return outcome.missing
 
 
 def _absolute(options: Options) -> Options:

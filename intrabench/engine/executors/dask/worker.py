@@ -46,7 +46,7 @@ class _DaskReporter(Silent):
 
     def __init__(self, worker: Any, run: str) -> None:
         self.dice: list[float] = []
-        self._worker, self._run, self._spoke = worker, run, 0.0
+        self._worker, self._run, self._spoke, self._doing = worker, run, 0.0, False
 
     def tell(self, *message: str) -> None:
         """Send a message."""
@@ -61,9 +61,9 @@ class _DaskReporter(Silent):
         self.dice += dice
 
     def doing(self, worker: str, what: str) -> None:
-        """What this worker does."""
-        if not what or time.monotonic() - self._spoke > TELL_SECONDS:
-            self._spoke = time.monotonic() if what else 0.0
+        """What this worker does; of short tasks not each is told."""
+        if time.monotonic() - self._spoke > TELL_SECONDS if what else self._doing:
+            self._spoke, self._doing = time.monotonic(), bool(what)
             self.tell("doing", worker, what)
 
 

@@ -1,0 +1,81 @@
+"""Two ways to do the same work, that of a peer and ours, measured in turns: peer, ours, peer, ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import process_time
+from typing import Any
+
+MINIATURE = bool(os.environ.get("INTRABENCH_BENCH_MINIATURE"))
+"""Whether benchmarks only show that they run: on small inputs, once. Their numbers then mean nothing."""
+
+Way = Callable[[], float]
+"""Does the work and returns its CPU seconds."""
+
+ALTERNATIONS = 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What was measured: CPU milliseconds per target of every call, by alternation."""
+
+    work: str
+    peer: str
+    theirs_ms: tuple[tuple[float, ...], ...]
+    ours_ms: tuple[tuple[float, ...], ...]
+
+    @property
+    def ratios(self) -> list[float]:
+        """By how much ours is faster, in each alternation, from the fastest call of each."""
+        return [min(theirs) / min(ours) for theirs, ours in zip(self.theirs_ms, self.ours_ms, strict=True)]
+
+    @property
+    def spread(self) -> float:
+        """By which share the slower alternation of a way takes longer than the faster one; the larger of both ways."""
+        fastest = ([min(calls) for calls in way] for way in (self.theirs_ms, self.ours_ms))
+        return max(max(way) / min(way) - 1 for way in fastest)
+
+    def cells(self) -> list[str]:
+        """Work, ratios, peer, milliseconds of both, and spread, as the table of docs/speed.md has them."""
+        times = (", ".join(figures(min(calls)) for calls in way) for way in (self.theirs_ms, self.ours_ms))
+        ratios = ", ".join(figures(ratio) for ratio in self.ratios)
+        return [self.work, f"{ratios} times", self.peer, *times, f"{self.spread:.0%}"]
+
+
+def compare(work: str, peer: str, theirs: Way, ours: Way, *, targets: int = 1, times: int = 3) -> Comparison:
+    """Measure both ways in turns, each several times, print the line of the comparison and record it.
+
+    targets: how many targets, answers or frames a call works on; milliseconds are of one.
+    """
+    ours()  # what a process does only once, such as imports, is not measured
+    calls: dict[str, list[tuple[float, ...]]] = {"theirs": [], "ours": []}
+    for _ in range(ALTERNATIONS):
+        for name, way in (("theirs", theirs), ("ours", ours)):
+            calls[name].append(tuple(1e3 * way() / targets for _ in range(1 if MINIATURE else times)))
+    found = Comparison(work, peer, tuple(calls["theirs"]), tuple(calls["ours"]))
+    recorded.append(found)
+    what, ratios, _, theirs_ms, ours_ms, spread = found.cells()
+    print(f"  {what}: {ratios} less, {peer} {theirs_ms} ms, ours {ours_ms} ms of CPU; spread {spread}", flush=True)
+    return found
+
+
+recorded: list[Comparison] = []
+"""All comparisons of this process."""
+
+
+def cpu(call: Callable[[], Any]) -> Way:
+    """A call as a way, whose CPU seconds are those of this process."""
+
+    def way() -> float:
+        started = process_time()
+        call()
+        return process_time() - started
+
+    return way
+
+
+def figures(value: float) -> str:
+    """Two or three significant figures."""
+    return f"{value:.0f}" if value >= 99.5 else f"{value:.3g}" if value >= 9.95 else f"{value:.2g}"
