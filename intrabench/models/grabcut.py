@@ -73,7 +73,7 @@ class GrabCut(SliceModel):
             target = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
         if (sure == TARGET).any() and not hints.corrects:
             target = seeded(target, sure == TARGET) | _largest(target, item.box)
-        target = hints.changed(frame, cleaned(target[None], sure[None], frame.across))[0]
+        target = hints.changed(frame, cleaned(target[None], sure[None], frame.beside))[0]
         return SliceResult(target, target.astype(np.float32))
 
     def labels(self, item: SliceItem) -> NDArray[np.uint8]:

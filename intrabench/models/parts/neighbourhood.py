@@ -9,6 +9,7 @@ import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
+from intrabench.files.grid import THICK
 from intrabench.mask import Bools, Box, Floats, Ints, Mask, box_slices
 
 Labels = NDArray[np.int8]
@@ -45,10 +46,16 @@ class Frame:
         return z, y, x
 
     @property
-    def across(self) -> tuple[int, ...]:
-        """The axes that slices lie across: of one voxel, or of the largest spacing, however the axes are ordered."""
-        flat = tuple(axis for axis, size in enumerate(self.shape) if size == 1)
-        return flat or tuple(np.flatnonzero(np.isclose(self.spacing_mm, max(self.spacing_mm))).tolist())
+    def beside(self) -> Bools:
+        """The neighbours of a voxel, of 3 x 3 x 3: those that share a face, and only in the slice if slices are thick."""
+        from scipy import ndimage
+
+        faces = ndimage.generate_binary_structure(3, 1)
+        faces[1, 1, 1] = False
+        _, middle, largest = sorted(self.spacing_mm)
+        if largest >= THICK * middle:
+            np.moveaxis(faces, self.spacing_mm.index(largest), 0)[[0, 2]] = False
+        return np.asarray(faces)
 
     def coarse(self, most: int) -> Frame:
         """The same box with at most `most` cells, made by merging along whatever axis is finest."""

@@ -7,7 +7,6 @@ answer whose size was a guess. Positive points only add, negative ones only remo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -255,30 +254,24 @@ def seeded(cells: Bools, seeds: Bools) -> Bools:
     return np.isin(pieces, np.setdiff1d(pieces[seeds], 0))
 
 
-def cleaned(answer: Bools, labels: Labels, across: Sequence[int]) -> Bools:
-    """An answer without speckles: an open voxel that no neighbour in a slice agrees with takes their label.
+def cleaned(answer: Bools, labels: Labels, beside: Bools) -> Bools:
+    """An answer without speckles: an open voxel that none of its neighbours agrees with takes their label.
 
-    across: the axes that slices lie across.
+    beside: the neighbours, as `Frame.beside` has them.
     """
     from scipy import ndimage
 
-    open_, found = labels == UNKNOWN, answer
-    for axis in across:
-        cross = ndimage.generate_binary_structure(3, 1)
-        cross[1, 1, 1] = False
-        np.moveaxis(cross, axis, 0)[[0, 2]] = False
-        around, known = (
-            ndimage.convolve(one.astype(np.uint8), cross.astype(np.uint8), mode="constant")
-            for one in (answer, np.ones_like(answer))
-        )
-        alone = open_ & (known > 0) & np.where(answer, around == 0, around == known)
-        found = np.where(alone, ~answer, found)
-    return found
+    around, known = (
+        ndimage.convolve(one.astype(np.uint8), beside.astype(np.uint8), mode="constant")
+        for one in (answer, np.ones_like(answer))
+    )
+    alone = (labels == UNKNOWN) & (known > 0) & np.where(answer, around == 0, around == known)
+    return answer ^ alone
 
 
 def with_labels(hints: Hints, fine: Frame, inside: Bools, labels: Labels) -> Mask:
     """The answer: what stands outside of a frame, and in it `inside` where the labels leave that open."""
-    inside = cleaned(np.where(labels == UNKNOWN, inside, labels == TARGET), labels, fine.across)
+    inside = cleaned(np.where(labels == UNKNOWN, inside, labels == TARGET), labels, fine.beside)
     inside = hints.changed(fine, inside)
     rest = hints.mask.without(Mask.of(np.ones(inside.shape, dtype=bool), fine.box[:3]))
     return Mask.union([rest, Mask.of(inside, fine.box[:3])])

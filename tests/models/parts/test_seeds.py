@@ -77,9 +77,12 @@ def rounds(model: Model, volume: Volume, target: Target, prompter: str, number: 
     "prompter", ["points_volume:n=1+click_center", "box_volume+click_volume", "box_interp:n=3+scribble"]
 )
 def test_truthful_corrections_harm_no_answer(name: str, scan: Any, prompter: str) -> None:
-    found = rounds(intrabench.model(name), *scan(), prompter, 4)
-    worst = 0.15 if name == "grabcut" else 0.02  # a click begins each slice of grabcut afresh
+    volume, target = scan()
+    found = rounds(intrabench.model(name), volume, target, prompter, 4)
+    # A click begins each slice of grabcut afresh; three voxels of 15 are a fifth.
+    worst = 0.15 if name == "grabcut" or target.mask.voxels < 20 else 0.02
     assert all(after > before - worst for before, after in pairwise(found)), found
+    assert found[-1] > found[0] - (0.07 if target.mask.voxels < 20 else 0.02)
 
 
 @VOLUMES
@@ -147,7 +150,7 @@ def test_answers_have_no_speckles_in_noise(name: str) -> None:
     noisy = Volume.from_canonical(volume.array * 0.4 + np.random.default_rng(1).normal(0, 20, volume.shape))
     (found,) = played(intrabench.model(name), noisy, [prompt("box3d", truth)])
     for mask in (found, ~found):
-        beside = sum(np.roll(mask, by, axis) for axis in (1, 2) for by in (1, -1))
+        beside = sum(np.roll(mask, by, axis) for axis in range(3) for by in (1, -1))
         assert not (mask & (beside == 0)).sum() > 1  # a seed may stand alone
 
 
@@ -158,7 +161,9 @@ def test_speckles_and_holes_of_one_voxel_go_but_seeds_stay() -> None:
     answer[0, 4, 4] = False
     answer[0, 0, 0] = answer[0, 8, 8] = True
     labels[0, 8, 8], expected[0, 8, 8] = TARGET, True
-    np.testing.assert_array_equal(cleaned(answer, labels, [0]), expected)
+    np.testing.assert_array_equal(
+        cleaned(answer, labels, Frame((0, 0, 0, 1, 9, 9), (1, 9, 9), (1.0, 1.0, 1.0)).beside), expected
+    )
 
 
 def test_reach_is_measured_between_the_faces_of_voxels() -> None:
@@ -199,12 +204,12 @@ def test_what_a_correction_leaves_open() -> None:
 def test_speckles_are_the_same_in_all_orders_of_axes(spacing: tuple[float, float, float]) -> None:
     noisy = np.random.default_rng(0).random((8, 9, 10)) > 0.6
     frame = Frame((0, 0, 0, *noisy.shape), noisy.shape, spacing)
-    expected = cleaned(noisy, np.full(noisy.shape, UNKNOWN, np.int8), frame.across)
+    expected = cleaned(noisy, np.full(noisy.shape, UNKNOWN, np.int8), frame.beside)
     assert (expected != noisy).any()
     for z, y, x in permutations(range(3)):
         turned = noisy.transpose(z, y, x)[::-1]
         frame = Frame((0, 0, 0, *turned.shape), turned.shape, (spacing[z], spacing[y], spacing[x]))
-        found = cleaned(turned, np.full(turned.shape, UNKNOWN, np.int8), frame.across)
+        found = cleaned(turned, np.full(turned.shape, UNKNOWN, np.int8), frame.beside)
         np.testing.assert_array_equal(found, expected.transpose(z, y, x)[::-1])
 
 
