@@ -47,7 +47,7 @@ class Frame:
 
     @property
     def beside(self) -> Bools:
-        """The neighbours of a voxel, of 3 x 3 x 3: those that share a face, and only in the slice if slices are thick."""
+        """The neighbours of the middle of 3 x 3 x 3: they share a face with it, in the slice if slices are thick."""
         from scipy import ndimage
 
         faces = ndimage.generate_binary_structure(3, 1)
