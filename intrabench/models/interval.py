@@ -18,10 +18,10 @@ class Interval(SeededModel):
     """Values between a lower and an upper handle, in boxes or near points: the window threshold of every editor.
 
     The handles are where a person would set them: they take in as much as they can of the target's seeds and as little
-    as they can of the background's, the difference of both shares being largest. Points and strokes of all rounds are
-    seeds. Outside of boxes is background, and their middle is target. Without boxes the border of the neighbourhood is
-    background. A correction sets the handles anew, but only for the surroundings of the points that contradict the
-    answer so far. Pieces without a target seed are dropped.
+    as they can of the background's, the difference of both shares being largest. Each round costs two handles. Points
+    and strokes of all rounds are seeds. Outside of boxes is background, and their middle is target. Without boxes the
+    border of the neighbourhood is background. A correction sets the handles anew, but only for the surroundings of the
+    points that contradict the answer so far. Pieces without a target seed are dropped.
 
     smooth_mm: the scan is smoothed so far before, by a Gaussian. margin_mm: size of the neighbourhood around boxes.
     size_mm: expected radius of a target that has one point. seed_mm: radius of a point. middle: the part of a box's
@@ -29,6 +29,7 @@ class Interval(SeededModel):
     """
 
     name = "interval"
+    handles = 2
 
     smooth_mm: Positive = 0.7
 
