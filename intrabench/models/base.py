@@ -178,7 +178,8 @@ class Model(Component):
     worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
     sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it also answers
     when the user has given no prompts yet (`Turn.waits`); others are not asked then. `one_box`: a slice can have one
-    2D box only, which is then the tight box of several. `divides_images`: it gives the
+    2D box only, which is then the tight box of several. `handles`: how many, such as those of a threshold, the user
+    sets anew with each prompt, at the price of `SetHandle`. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
     wherever that comes from, so that it can correct the answers of another model. reads_names: it looks at
     `Request.names`.
@@ -201,6 +202,7 @@ class Model(Component):
     joint: ClassVar[bool] = False
     unprompted: ClassVar[bool] = False
     one_box: ClassVar[bool] = False
+    handles: ClassVar[int] = 0
     divides_images: ClassVar[bool] = False
     takes_mask: ClassVar[bool] = False
     reads_names: bool = False
@@ -220,7 +222,7 @@ class Model(Component):
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
         takes = (self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
-        return Abilities(*takes, self.strokes or Abilities.strokes, self.one_box)
+        return Abilities(*takes, self.strokes or Abilities.strokes, self.one_box, self.handles)
 
     @property
     def any_plane(self) -> bool:

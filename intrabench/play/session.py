@@ -239,7 +239,8 @@ class Session:
 
     def offer(self, turn: Turn | None, seconds: float) -> None:
         """Let `turn` be the next one of the user, which took so long."""
-        self.turn, self._asked_s, self.asked = turn, seconds, True
+        self.turn = None if turn is None else turn.with_handles(self.abilities.handles)
+        self._asked_s, self.asked = seconds, True
 
     def _ask_prompter(self) -> Turn | None:
         """What the user gives, checked."""
