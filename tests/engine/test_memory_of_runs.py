@@ -158,9 +158,10 @@ def test_fewer_sessions_are_played_together_if_models_remember_much(
 
     monkeypatch.setattr(player, "play", noted)
     data = "phantom:shape=24x64x64,instances=6,scans=2"
-    rows = intrabench.run(Remembers(), ["box_slice", "center_slice"], data, memory=memory, rounds=0, out="results")
+    prompters = ["box_slice+click_slice", "center_slice+click_slice"]  # logits are for a further round
+    rows = intrabench.run(Remembers(), prompters, data, memory=memory, rounds=1, out="results")
     assert set(rows["status"]) == {"empty"}
-    assert sum(count for count, _ in played) == len(rows) == 24
+    assert sum(count for count, _ in played) == len(rows) / 2 == 24
     assert max(count for count, _ in played) == most
     assert all(size <= memory * 2**20 for count, size in played if count > 1)
     assert played[0] == (1, 6 * 2**17)  # of a target on 6 slices
@@ -172,7 +173,7 @@ def test_logits_go_with_the_sessions_that_they_are_of(monkeypatch: pytest.Monkey
 
     def asked(*given: Any) -> Any:
         answers = ask(*given)
-        logits.extend(weakref.ref(one) for answer in answers for one in answer.memory.values())
+        logits.extend(weakref.ref(one) for answer in answers for one in (answer.memory or {}).values())
         return answers
 
     def noted(*given: Any) -> int:
@@ -185,7 +186,7 @@ def test_logits_go_with_the_sessions_that_they_are_of(monkeypatch: pytest.Monkey
     monkeypatch.setattr(player, "play", noted)
     gc.disable()
     try:
-        intrabench.run(Remembers(), "box_slice", "phantom:shape=24x64x64,instances=6", rounds=0, out="results")
+        intrabench.run(Remembers(), "box_slice+click_slice", "phantom:shape=24x64x64,instances=6", rounds=1, out="results")
     finally:
         gc.enable()
     assert len(logits) > 30
