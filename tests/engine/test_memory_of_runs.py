@@ -186,7 +186,8 @@ def test_logits_go_with_the_sessions_that_they_are_of(monkeypatch: pytest.Monkey
     monkeypatch.setattr(player, "play", noted)
     gc.disable()
     try:
-        intrabench.run(Remembers(), "box_slice+click_slice", "phantom:shape=24x64x64,instances=6", rounds=1, out="results")
+        data = "phantom:shape=24x64x64,instances=6"
+        intrabench.run(Remembers(), "box_slice+click_slice", data, rounds=1, out="results")
     finally:
         gc.enable()
     assert len(logits) > 30

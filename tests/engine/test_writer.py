@@ -95,3 +95,18 @@ def test_the_lock_of_an_image_is_kept_until_its_rows_are_written(data: Path, mon
     rows = intrabench.run("box_fill", "box_volume", "phantom:shape=8x16x16,scans=4,instances=1", workers=0)
     assert (len(rows), locked) == (4, [1, 3])
     assert not [*Path("intrabench-results/locks").glob("*.lock")]
+
+
+def test_a_part_comes_to_its_folder_while_a_library_changes_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ITK does for the seconds that its import takes."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    writer = writer_in(Path("results"), monkeypatch)
+    writer.take(part("first"))
+    writer.take(part("b"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    writer._flush_in_time()
+    assert len(list((tmp_path / "results" / "rows").iterdir())) == 2
+    assert not list((tmp_path / "elsewhere").iterdir())
