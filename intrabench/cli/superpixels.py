@@ -1,4 +1,4 @@
-"""Commands for superpixels: run, table, report."""
+"""Commands for superpixels: run, tune, table, compare, report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ superpixels_app = typer.Typer(
 Methods = Annotated[list[str], typer.Option("--method", "-m", help="Only these methods, as in tables, or a glob.")]
 
 PROTOCOL = "superpixels@1"
-NUMBERS, AVERAGES = "mean over images of the worst annotation", "averages between 200 and 5200 superpixels, in %"
+IN_SLICES = "boundaries within slices"
+NUMBERS = f"mean over images of the worst annotation, {IN_SLICES}"
+AVERAGES = f"averages between 200 and 5200 superpixels, in %, {IN_SLICES}"
 MOST_LINES = 40
 """A run prints averages instead of a longer table of numbers."""
 
@@ -92,6 +94,9 @@ def superpixels_table(
     out: Out = None,
     method: Methods = [],  # noqa: B006
     by_number: Annotated[bool, flag("--by-number", help="A line per number of superpixels.")] = False,
+    spread: Annotated[bool, flag("--spread", help="Min, max and SD over images, by number of superpixels.")] = False,
+    stability: Annotated[bool, flag("--stability", help="Whether more superpixels are better.")] = False,
+    correlation: Annotated[bool, flag("--correlation", help="How metrics correlate over images, at about 400.")] = False,
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every average.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper, paper-k20000.")] = "",
@@ -109,9 +114,12 @@ def superpixels_table(
         PAPER,
         beside_many,
         beside_published,
+        correlation_table,
         number_table,
         read_superpixel_scores,
         selected_words,
+        spread_table,
+        stability_table,
         summary_table,
     )
     from intrabench.workspace import results_folder
@@ -121,11 +129,21 @@ def superpixels_table(
     check_format(format)
     if reference not in ("", "paper", "paper-k20000"):
         raise IntraBenchError(f"--reference {reference} is unknown; give paper or paper-k20000")
-    if sum((by_number or bool(metric), interval, bool(reference))) > 1:
-        raise IntraBenchError("--by-number (or --metric), --interval and --reference are different tables; give one")
+    which = {"--by-number": by_number, "--spread": spread, "--stability": stability, "--correlation": correlation}
+    chosen = [name for name, on in (which | {"--interval": interval, "--reference": reference}).items() if on]
+    if len(chosen) > 1:
+        raise IntraBenchError(f"{' and '.join(chosen)} are different tables; give one")
+    if metric and (interval or reference):
+        raise IntraBenchError(f"{chosen[0]} has columns of its own; omit --metric")
     folder = results_folder(out)
     found, notes = read_superpixel_scores(folder, method, selection)
-    if by_number or metric:
+    if spread:
+        frame, heading = spread_table(found, metric), f"over images, of the worst annotation, {IN_SLICES}"
+    elif stability:
+        frame, heading = stability_table(found, metric), f"steps from one number of superpixels to the next, {IN_SLICES}"
+    elif correlation:
+        frame, heading = correlation_table(found, metric), f"Pearson's correlation over images, {IN_SLICES}"
+    elif by_number or metric:
         frame, heading = number_table(found, metric), NUMBERS
     elif reference == "paper-k20000":
         frame, heading = beside_many(found), f"beside Table 2 of {PAPER} (BSDS500, tuned parameters)"
@@ -142,6 +160,38 @@ def superpixels_table(
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
     echo(*notes, err=True)
     tell_lacking(folder)
+
+
+@superpixels_app.command("compare")
+@o.of_results("dataset", "cases", "targets")
+def superpixels_compare(
+    a: Annotated[str, typer.Argument(help="A method, as in tables.")],
+    b: Annotated[str, typer.Argument(help="Another one, such as another program of the same method.")],
+    out: Out = None,
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    csv: Annotated[bool, flag("--csv", help="Print CSV.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
+) -> None:
+    """Show by how much method B is better than A on the same images, by number of superpixels, with 95 % intervals."""
+    from intrabench.cli.console import print_frame
+    from intrabench.errors import IntraBenchError
+    from intrabench.reporting.formats import formatted
+    from intrabench.reporting.superpixels import compared, read_superpixel_scores
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    found, notes = read_superpixel_scores(results_folder(out), (a, b), selection)
+    names = found.images["method"].unique().sort().to_list()
+    if sorted([a, b]) != names:
+        raise IntraBenchError(f"give two different methods, as tables print them; {a} and {b} are {', '.join(names)}")
+    frame = compared(found, a, b, metric)
+    if csv:
+        echo(*formatted(frame, "csv").removesuffix("\n").split("\n"))
+    else:
+        print_frame(frame, f"{b} against {a}: above 0, {b} is better; {IN_SLICES}", everything="--csv has everything")
+    echo(*(note for note in notes if "numbers of superpixels" not in note), err=True)
 
 
 @superpixels_app.command("report")

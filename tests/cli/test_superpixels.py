@@ -96,6 +96,44 @@ def test_results_are_verified_and_reported(say: Callable[..., Said]) -> None:
     assert "mathdefault" not in page
 
 
+def test_images_stability_correlation_and_two_programs(
+    say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
+    words = ("-m", "slic", "-m", "slic:compactness=2", "-m", "sitk_slic", "-m", "grid", "--metric", "rec:volume=true")
+    said = say("superpixels", "run", "-d", "phantom:shape=4x24x30,scans=3", "--workers", "0", "--out", "out",
+               "--segments", "20,60", *words)  # fmt: skip
+    assert said.code == 0, said.err
+    rows = read_rows(Path("out")).with_columns(pl.col("model").str.extract(r"segments=(\d+)").alias("asked"))
+    rows = rows.filter(pl.col("model").str.contains("=grid"))
+
+    def table(*words: str) -> pl.DataFrame:
+        said = say("superpixels", "table", "--out", "out", "--csv", *words)
+        assert said.code == 0, said.err
+        return pl.read_csv(said.out.encode()).filter(pl.col("method") == "grid")
+
+    for line in table("--spread").iter_rows(named=True):
+        here = rows.filter(pl.col("asked") == str(line["asked"]))
+        expected = [here["rec"].min(), here["ue_np"].max(), here["sp"].max(), here["ev"].std(ddof=0)]
+        assert [line[name] for name in ("Rec min", "UE max", "K max", "EV SD")] == pytest.approx(expected)
+    assert table("--stability")["metric"].to_list() == ["Rec", "UE", "EV"]
+    assert table("--spread", "--metric", "rec:volume=true")["Rec (volume=true)"].min() > 0
+    assert table("--correlation", "--metric", "ue_bergh", "--metric", "asa")["ASA"].to_list() == pytest.approx([-1, 1])
+    compared = say("superpixels", "compare", "slic", "sitk_slic", "--out", "out")
+    assert compared.out.splitlines()[0] == wording
+    lines = pl.read_csv(say("superpixels", "compare", "slic", "grid", "--out", "out", "--csv").out.encode())
+    assert lines["asked"].to_list() == [20, 60]
+    one = say("superpixels", "compare", "slic", "slic", "--out", "out")
+    assert (one.code, one.err) == (2, wording)
+    both = say("superpixels", "table", "--spread", "--stability", "--out", "out")
+    assert (both.code, both.err) == (2, wording)
+    metric = say("superpixels", "table", "--interval", "--metric", "asa", "--out", "out")
+    assert (metric.code, metric.err) == (2, wording)
+    assert say("superpixels", "report", "page.html", "--out", "out").code == 0
+    page = Path("page.html").read_text()
+    for text in ("min Rec", "SD of K", "<h2>Stability</h2>", "slic, compactness"):
+        assert text in page
+
+
 def test_robustness_and_the_published_numbers_of_many(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = (*RUN, "-m", "grid", "-m", "watershed", "--cases", "first:1")
     strong = ("--perturb", "salt_pepper:p=0.2", "--perturb", "salt_pepper:p=0.4")
