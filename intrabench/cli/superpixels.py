@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +24,17 @@ superpixels_app = typer.Typer(
     help="Measure methods that divide images into superpixels, in volumes supervoxels.", no_args_is_help=True
 )
 
+Divides = Annotated[
+    list[str],
+    typer.Option("--method", "-m", help="Method, e.g. slic:compactness=5.", autocompletion=o.completes("superpixels")),
+]
+Intensity = Annotated[
+    str, typer.Option("--intensity", help="How scans become grey values: modality, volume, slice, ct_soft, none.")
+]
+Workers = Annotated[
+    str, typer.Option("--workers", metavar="N", help="Processes that compute: auto, a number, 0 for this one.")
+]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for an image.")]
 Methods = Annotated[list[str], typer.Option("--method", "-m", help="Only these methods, as in tables, or a glob.")]
 
 PROTOCOL = "superpixels@1"
@@ -34,12 +47,10 @@ MOST_LINES = 40
 
 @superpixels_app.command("run")
 def superpixels_run(
-    method: Annotated[
-        list[str],
-        typer.Option(
-            "--method", "-m", help="Method, e.g. slic:compactness=5.", autocompletion=o.completes("superpixels")
-        ),
-    ],
+    method: Divides = [],  # noqa: B006
+    tuned: Annotated[
+        list[Path], typer.Option("--tuned", metavar="FILE", help="Methods with the parameters that tune chose.")
+    ] = [],  # noqa: B006
     dataset: o.Datasets = [],  # noqa: B006
     perturb: o.Perturb = [],  # noqa: B006
     segments: Annotated[
@@ -48,29 +59,142 @@ def superpixels_run(
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
-    intensity: Annotated[
-        str, typer.Option("--intensity", help="How scans become grey values: modality, volume, slice, ct_soft, none.")
-    ] = "modality",
+    intensity: Intensity = "modality",
     least_voxels: Annotated[
         int, typer.Option("--least-voxels", help="Smaller superpixels join the most similar neighbour.")
     ] = 1,
     out: Out = None,
     plugin: Plugins = [],  # noqa: B006
-    workers: Annotated[
-        str, typer.Option("--workers", metavar="N", help="Processes that compute: auto, a number, 0 for this one.")
-    ] = "auto",
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for an image.")] = 600.0,
+    workers: Workers = "auto",
+    timeout: Timeout = 600.0,
 ) -> None:
     """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
+    from intrabench.errors import IntraBenchError
     from intrabench.protocols.superpixels_paper import models_of
 
     add_plugins(plugin)
+    chosen = [one for file in tuned for one in _read_tuned(file)]
+    if not method and not chosen:
+        raise IntraBenchError(
+            "give a method, as in --method slic, or a file that intrabench superpixels tune wrote, --tuned"
+        )
+    models = models_of(method, segments, intensity, least_voxels)
+    models += [spec for one, words in chosen for spec in models_of([one], segments, intensity, least_voxels, words)]
     arguments = {
-        **{"model": models_of(method, segments, intensity, least_voxels), "protocol": PROTOCOL},
+        **{"model": models, "protocol": PROTOCOL},
         **{"dataset": dataset, "perturb": perturb, "cases": cases, "targets": targets, "metric": metric},
         **{"plugin": plugin, "workers": workers, "timeout": timeout, "cache_embeddings": False},
     }
     play(options_of(arguments), out, "intrabench superpixels table", _show)
+
+
+@superpixels_app.command("tune")
+def superpixels_tune(
+    method: Divides,
+    dataset: o.Datasets = [],  # noqa: B006
+    grid: Annotated[
+        list[str], typer.Option("--grid", metavar="NAME=VALUES", help="Values to try, e.g. compactness=5/10/20.")
+    ] = [],  # noqa: B006
+    segments: Annotated[str, typer.Option("--segments", help="Numbers of superpixels. Default: 400,1200,3600.")] = "",
+    cases: Cases = [],  # noqa: B006
+    file: Annotated[Path, typer.Option("--file", help="Where to write what was chosen.")] = Path("tuned.toml"),
+    intensity: Intensity = "modality",
+    out: Annotated[Path, typer.Option("--out", help="Folder of the results, apart from those to report.")] = Path(
+        "tuning"
+    ),
+    plugin: Plugins = [],  # noqa: B006
+    workers: Workers = "auto",
+    timeout: Timeout = 600.0,
+) -> None:
+    """Choose parameters: the least 1 - Rec + UE of all combinations on training images, such as --cases subset:train.
+
+    Between the numbers of superpixels parameters are linear. `intrabench superpixels run --tuned FILE` uses them.
+    """
+    from intrabench.errors import IntraBenchError
+    from intrabench.protocols.superpixels_paper import models_of, numbers_of
+    from intrabench.registry import registry
+    from intrabench.specs.specs import parse
+    from intrabench.statistics.superpixel_tuning import NUMBERS
+    from intrabench.superpixels.tuned import settings
+
+    add_plugins(plugin)
+    names = [parse(one)[0] for one in method]
+    if len(set(names)) < len(names) or (grid and len(names) > 1):
+        raise IntraBenchError("--grid is of one method, and each method is tuned once; tune one after the other")
+    numbers = numbers_of(segments) if segments.strip() else NUMBERS
+    values = dict(map(_values, grid))
+    tried = {
+        name: settings(registry.find("superpixels", name).load(), parse(one)[1], values)
+        for name, one in zip(names, method, strict=True)
+    }
+    methods = list(dict.fromkeys(spec for each in tried.values() for spec in each))
+    arguments = {
+        **{"model": models_of(methods, ",".join(map(str, numbers)), intensity), "protocol": PROTOCOL},
+        **{"dataset": dataset, "cases": cases, "plugin": plugin, "workers": workers, "timeout": timeout},
+        "cache_embeddings": False,
+    }
+    show = partial(_write_tuned, tried=tried, numbers=numbers, intensity=intensity, file=file)
+    play(options_of(arguments), out, "intrabench superpixels table", show)
+
+
+def _values(text: str) -> tuple[str, list[float]]:
+    """The values of a parameter in ``NAME=1/2/3``."""
+    from intrabench.errors import IntraBenchError
+
+    name, _, values = text.partition("=")
+    try:
+        return name.strip(), [float(one) for one in values.split("/")]
+    except ValueError as error:
+        raise IntraBenchError(f"--grid {text} is no list of numbers; write it as compactness=5/10/20") from error
+
+
+def _write_tuned(
+    rows: pl.DataFrame,
+    tried: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    numbers: Sequence[int],
+    intensity: str,
+    file: Path,
+) -> None:
+    """Choose among what was tried, show it, and write the file."""
+    import polars as pl
+
+    from intrabench.cli.console import print_frame
+    from intrabench.files.atomic import atomically, writing
+    from intrabench.files.documents import written_toml
+    from intrabench.statistics.superpixel_tuning import choose, losses
+    from intrabench.statistics.superpixels import superpixel_scores
+
+    table, more = losses(superpixel_scores(rows)), "" if intensity == "modality" else f" (intensity={intensity})"
+    content, lines = dict[str, Any](), list[dict[str, Any]]()
+    for name, combinations in tried.items():
+        choice = choose(table, name, {f"{spec}{more}": each for spec, each in combinations.items()}, numbers)
+        numbers_of_it = {str(n): {**one["parameters"], "loss": one["loss"]} for n, one in choice.by_number.items()}
+        content[name] = {"tuned": choice.tuned, **numbers_of_it}
+        lines += [
+            {key: value for key, value in one.items() if key != "parameters"} for one in choice.by_number.values()
+        ]
+    with writing(file), atomically(file) as part:
+        part.write_text(written_toml(content), encoding="utf-8")
+    shown = pl.DataFrame(lines).select(
+        "method", "asked", "K", pl.col("rec").alias("Rec"), pl.col("ue_np").alias("UE"), "loss"
+    )
+    print_frame(shown, f"least 1 - Rec + UE of {sum(map(len, tried.values()))} settings, {IN_SLICES}")
+    note(f"wrote {file}; `intrabench superpixels run --tuned {file}` uses it")
+
+
+def _read_tuned(file: Path) -> list[tuple[str, str]]:
+    """Methods and their parameters by number, of a file that `tune` wrote."""
+    from intrabench.errors import IntraBenchError
+    from intrabench.files.documents import read_toml
+
+    try:
+        found = read_toml(file, {})
+    except FileNotFoundError as error:
+        raise IntraBenchError(f"there is no file {file}; intrabench superpixels tune writes one") from error
+    chosen = [(name, one.get("tuned")) for name, one in found.items() if isinstance(one, dict)]
+    if not chosen or not all(isinstance(words, str) and words for _, words in chosen):
+        raise IntraBenchError(f"{file} has no parameters that intrabench superpixels tune chose; run it again")
+    return chosen
 
 
 def _show(rows: pl.DataFrame) -> None:
@@ -96,7 +220,9 @@ def superpixels_table(
     by_number: Annotated[bool, flag("--by-number", help="A line per number of superpixels.")] = False,
     spread: Annotated[bool, flag("--spread", help="Min, max and SD over images, by number of superpixels.")] = False,
     stability: Annotated[bool, flag("--stability", help="Whether more superpixels are better.")] = False,
-    correlation: Annotated[bool, flag("--correlation", help="How metrics correlate over images, at about 400.")] = False,
+    correlation: Annotated[
+        bool, flag("--correlation", help="How metrics correlate over images, at about 400.")
+    ] = False,
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every average.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper, paper-k20000.")] = "",
@@ -140,7 +266,10 @@ def superpixels_table(
     if spread:
         frame, heading = spread_table(found, metric), f"over images, of the worst annotation, {IN_SLICES}"
     elif stability:
-        frame, heading = stability_table(found, metric), f"steps from one number of superpixels to the next, {IN_SLICES}"
+        frame, heading = (
+            stability_table(found, metric),
+            f"steps from one number of superpixels to the next, {IN_SLICES}",
+        )
     elif correlation:
         frame, heading = correlation_table(found, metric), f"Pearson's correlation over images, {IN_SLICES}"
     elif by_number or metric:

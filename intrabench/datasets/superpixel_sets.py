@@ -27,7 +27,7 @@ CARD = DatasetCard(
     title="",
     modality="natural RGB",
     licence="not stated with the photographs; see the homepage",
-    labels="person1: the segments of the one annotation; together they fill the picture, unlabelled pixels are one, too",
+    labels="person1: the segments of the one annotation; they fill the picture; what has no label is one, too",
     instances="segments, by their numbers in the file",
     caveats=("no checksum of the archive is published; compare the files before you compare results with others",),
 )
@@ -43,7 +43,7 @@ def _packed(name: str, parts: int) -> RemoteFile:
 
 @dataclass(frozen=True)
 class Sbd(SegmentedPhotos):
-    """715 outdoor scenes (14 MB), of which ``--cases subset:test`` are the 477 that the superpixel benchmark reports."""
+    """715 outdoor scenes (14 MB), of which ``--cases subset:test`` are the 477 of the superpixel benchmark."""
 
     name = "sbd"
     version = "1"
@@ -77,7 +77,9 @@ class Sbd(SegmentedPhotos):
         try:
             found = np.loadtxt(path, np.int64, ndmin=2)
         except ValueError as error:
-            raise IntraBenchError(f"{path} is no label map of {self.name} ({error}); unpack the archive again") from error
+            raise IntraBenchError(
+                f"{path} is no label map of {self.name} ({error}); unpack the archive again"
+            ) from error
         if found.shape != shape:
             raise IntraBenchError(f"{path} has the shape {found.shape}, expected {shape}, that of its photograph")
         return {1: found}
@@ -165,4 +167,4 @@ TRAIN = """
 8000811 8002274 8002764 8005616 8008545 9000928 9000989 9001071 9001619 9002021 9002577 9002827 9002972
 9003234 9003339 9003423 9004060 9004427 9004520 9004879 9005011
 """
-"""The photographs of SBD on which the benchmark tuned parameters, without leading zeros; drawn at random by its authors."""
+"""The photographs of SBD on which the benchmark tuned parameters, drawn by its authors; without leading zeros."""

@@ -22,7 +22,8 @@ class PartitionMetric(Metric):
     """Base of the metrics of superpixels; a subclass writes `compare`.
 
     Pictures are measured in pixels, volumes in millimetres: those of boundaries and shapes in slices z, as a stack of
-    pictures (`PartitionPair.in_slices`), all others as a whole. Source of those that ship: Stutz, Hermans, Leibe: Superpixels: an evaluation of the state of the art, CVIU 2018, and its program.
+    pictures (`PartitionPair.in_slices`), all others as a whole. Source of those that ship: Stutz, Hermans, Leibe:
+    Superpixels: an evaluation of the state of the art, CVIU 2018, and its program.
     """
 
     @abstractmethod

@@ -33,22 +33,28 @@ ROWS = (
 
 
 def models_of(
-    methods: Sequence[str], numbers: str = "", intensity: str = "modality", least_voxels: int = 1
+    methods: Sequence[str], numbers: str = "", intensity: str = "modality", least_voxels: int = 1, tuned: str = ""
 ) -> list[str]:
     """The specs of the models that divide images with each method, for each number of superpixels.
 
-    numbers: separated by commas; empty: `SEGMENTS`.
+    numbers: separated by commas; empty: `SEGMENTS`. The others are parameters of the model.
 
     Raises:
         IntraBenchError: they are no numbers.
     """
     more = "" if intensity == "modality" else f",intensity={intensity}"
     more += "" if least_voxels == 1 else f",least_voxels={least_voxels}"
-    asked = _numbers(numbers) if numbers.strip() else SEGMENTS
+    more += f",tuned={quoted(tuned)}" if tuned else ""
+    asked = numbers_of(numbers) if numbers.strip() else SEGMENTS
     return [f"supervoxels:method={quoted(method)},segments={number}{more}" for method in methods for number in asked]
 
 
-def _numbers(text: str) -> list[int]:
+def numbers_of(text: str) -> list[int]:
+    """Numbers of superpixels separated by commas.
+
+    Raises:
+        IntraBenchError: they are no numbers.
+    """
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isascii() and part.isdecimal() and int(part) > 0 for part in parts):
         raise IntraBenchError(f"--segments {text} are no numbers of superpixels; give them as in 200,400,1200")

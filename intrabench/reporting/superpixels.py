@@ -14,7 +14,6 @@ import polars as pl
 from intrabench.datasets.cases.selection import matching
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.files.names import one_line
 from intrabench.metrics import lookup
 from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.reporting.figures import as_svg
@@ -36,7 +35,21 @@ from intrabench.statistics.superpixels import SuperpixelScores, superpixel_score
 
 SHOWN = ("rec", "ue_np", "ev", "asa", "co", "cpu_s")
 """Metrics of the table by number of superpixels, unless others are asked for."""
-CORRELATED = ("rec", "pre", "ue_np", "ue_levin", "ue_achanta", "asa", "ev", "icv", "sse_rgb", "sse_xy", "mde", "co", "cd")
+CORRELATED = (
+    "rec",
+    "pre",
+    "ue_np",
+    "ue_levin",
+    "ue_achanta",
+    "asa",
+    "ev",
+    "icv",
+    "sse_rgb",
+    "sse_xy",
+    "mde",
+    "co",
+    "cd",
+)
 """Metrics whose correlations are shown, of those that were measured."""
 TABLE2, TABLE3 = (Path(__file__).parent / "reference" / f"superpixels_table{number}.csv" for number in (2, 3))
 MANY = 20_000
@@ -222,7 +235,8 @@ def beside_many(found: SuperpixelScores) -> pl.DataFrame:
 
 def _printed(lines: pl.DataFrame) -> pl.DataFrame:
     """The lines of methods that the paper has, with its name as `algorithm`."""
-    named = lines.with_columns(algorithm=pl.col("method").replace_strict(PRINTED, default=None, return_dtype=pl.String))
+    base = pl.col("method").str.replace(r" \(tuned=[^)]*\)$", "")
+    named = lines.with_columns(algorithm=base.replace_strict(PRINTED, default=None, return_dtype=pl.String))
     named = named.filter(pl.col("algorithm").is_not_null())
     if named.is_empty():
         raise IntraBenchError(f"none of these methods is in the paper's tables; they have {', '.join(PRINTED)}")

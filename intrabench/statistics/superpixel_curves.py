@@ -73,7 +73,11 @@ def correlations(found: SuperpixelScores, metrics: Sequence[str], number: int = 
         asked = min(images["asked"].unique(), key=lambda one: (abs(np.log(one / number)), one))
         values = images.filter(pl.col("asked") == asked).select(metrics).drop_nulls()
         lines = [[_correlation(values[one], values[other]) for other in metrics] for one in metrics]
-        about = {"dataset": [dataset] * len(metrics), "method": [method] * len(metrics), "asked": [asked] * len(metrics)}
+        about = {
+            "dataset": [dataset] * len(metrics),
+            "method": [method] * len(metrics),
+            "asked": [asked] * len(metrics),
+        }
         columns = {name: pl.Series(name, column, pl.Float64) for name, column in zip(metrics, lines, strict=True)}
         parts.append(pl.DataFrame({**about, "images": [values.height] * len(metrics), "metric": metrics, **columns}))
     return pl.concat(parts)
@@ -111,7 +115,9 @@ def differences(found: SuperpixelScores, a: str, b: str, metrics: Sequence[str] 
             method=pl.col("asked").cast(pl.String),
         ).drop_nulls("difference")
         if apart.is_empty():
-            table = table.with_columns(pl.lit(None, pl.Float64).alias(f"{column}{end}") for end in ("", "_low", "_high"))
+            table = table.with_columns(
+                pl.lit(None, pl.Float64).alias(f"{column}{end}") for end in ("", "_low", "_high")
+            )
             continue
         part = intervals(as_scores(apart, "difference"), ["method"], HOW).filter(pl.col("dataset") != AVERAGE)
         part = part.select("dataset", pl.col("method").cast(pl.Int64).alias("asked"), "value", "low", "high")
@@ -126,7 +132,7 @@ def trade_offs(found: SuperpixelScores) -> pl.DataFrame:
     A row per value of the parameter, `strength`, with `kind`, the method, `parameter`, `name`, the method with its
     other parameters and the number asked for, `dataset`, `what`, a metric of `TRADED`, and its mean, `value`.
     """
-    curves = found.curves
+    curves = found.curves.filter(~pl.col("method").str.contains("tuned="))  # whose parameters change with the number
     have = [lookup.metric(column) for column in TRADED if column in curves.columns]
     schema = {"method": pl.String, "kind": pl.String, "parameter": pl.String, "rest": pl.String, "strength": pl.Float64}
     points = pl.DataFrame(list(_points(curves["method"].unique().sort().to_list())), schema, orient="row")
@@ -148,7 +154,7 @@ def _by_heading(curves: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame
 
 
 def _points(methods: Sequence[str]) -> Iterator[tuple[str, str, str, str, float]]:
-    """Of each method and each of its numeric parameters: method, name, parameter, the spec without it, and its value."""
+    """Of each numeric parameter of each method: method, its name, parameter, the spec without it, and its value."""
     for method in methods:
         spec, space, other = method.partition(" (")
         with suppress(IntraBenchError):  # a class of a workspace that is not here

@@ -96,9 +96,7 @@ def test_results_are_verified_and_reported(say: Callable[..., Said]) -> None:
     assert "mathdefault" not in page
 
 
-def test_images_stability_correlation_and_two_programs(
-    say: Callable[..., Said], wording: SnapshotAssertion
-) -> None:
+def test_images_stability_correlation_and_two_programs(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = ("-m", "slic", "-m", "slic:compactness=2", "-m", "sitk_slic", "-m", "grid", "--metric", "rec:volume=true")
     said = say("superpixels", "run", "-d", "phantom:shape=4x24x30,scans=3", "--workers", "0", "--out", "out",
                "--segments", "20,60", *words)  # fmt: skip
@@ -132,6 +130,47 @@ def test_images_stability_correlation_and_two_programs(
     page = Path("page.html").read_text()
     for text in ("min Rec", "SD of K", "<h2>Stability</h2>", "slic, compactness"):
         assert text in page
+
+
+def test_parameters_are_tuned_and_used(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    data = ("-d", "phantom:shape=4x24x30,scans=2", "--workers", "0")
+    words = ("superpixels", "tune", "-m", "slic", *data, "--segments", "20,60")
+    said = say(*words, "--grid", "compactness=5/20", "--grid", "sigma=0/1")
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == wording
+    rows = read_rows(Path("tuning"))
+    assert (rows["model"].n_unique(), len(rows)) == (8, 16)
+    loss = rows.with_columns(loss=1 - pl.col("rec") + pl.col("ue_np"))
+    loss = loss.group_by("model").agg(pl.col("loss").mean(), pl.col("sp").mean()).sort("loss")
+    chosen: dict[str, list[float]] = {"compactness": [], "sigma": []}
+    for asked in (20, 60):
+        here = loss.filter(
+            pl.col("model").str.ends_with(f"segments={asked}"), pl.col("sp").is_between(asked / 2, 2 * asked)
+        )
+        for name, default in (("compactness", "10"), ("sigma", "0")):
+            given = here.select(pl.col("model").str.extract(rf"{name}=([\d.]+)").fill_null(default)).item(0, 0)
+            chosen[name].append(float(given))
+    parts = (f"{name}={'/'.join(f'{one:g}' for one in each)}" for name, each in chosen.items())
+    words = ";".join(["20/60", *parts])
+    assert f'tuned = "{words}"' in Path("tuned.toml").read_text()
+    said = say("superpixels", "run", "--tuned", "tuned.toml", *data, "--segments", "20,40", "--out", "out")
+    assert said.code == 0, said.err
+    models = {f"supervoxels:segments={asked},tuned={words}" for asked in (20, 40)}
+    assert set(read_rows(Path("out"))["model"]) == models
+    table = pl.read_csv(say("superpixels", "table", "--out", "out", "--csv").out.encode())
+    assert table["method"].to_list() == [f"slic (tuned={words})"]
+    assert "SLIC" in say("superpixels", "table", "--reference", "paper", "--out", "out", "--csv").out
+    Path("other.toml").write_text('methods = ["slic"]')
+    for refused in (
+        ("run", *data),
+        ("run", *data, "--tuned", "none.toml"),
+        ("run", *data, "--tuned", "other.toml"),
+        ("tune", *data, "-m", "slic", "-m", "watershed", "--grid", "sigma=1"),
+        ("tune", *data, "-m", "slic", "--grid", "sigma=a"),
+        ("tune", *data, "-m", "grid"),
+    ):
+        said = say("superpixels", *refused)
+        assert (said.code, said.err) == (2, wording)
 
 
 def test_robustness_and_the_published_numbers_of_many(say: Callable[..., Said], wording: SnapshotAssertion) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.cases import store
@@ -113,7 +112,6 @@ def test_an_archive_that_is_another(
     files = {member: content for member, content in {**members(name), **broken}.items() if content is not None}
     dataset = pack(data, name, files)
     with pytest.raises(IntraBenchError) as caught:
-        dataset.cases()
         store.prepare(dataset, CASES[name][1][0])
     assert without_reasons(str(caught.value)) == wording
 

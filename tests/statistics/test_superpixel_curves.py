@@ -82,7 +82,9 @@ def test_correlations_are_those_of_numpy() -> None:
 
 def test_two_methods_on_the_same_images() -> None:
     found = scores("slic", "sitk_slic")
-    found = SuperpixelScores(found.images.filter(~((pl.col("method") == "slic") & (pl.col("case") == "i03"))), found.metrics)
+    found = SuperpixelScores(
+        found.images.filter(~((pl.col("method") == "slic") & (pl.col("case") == "i03"))), found.metrics
+    )
     table = differences(found, "slic", "sitk_slic", ["rec", "ue_np"])
     for line in table.iter_rows(named=True):
         assert line["images"] == IMAGES - 1
