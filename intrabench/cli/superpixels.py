@@ -191,7 +191,7 @@ def _read_tuned(file: Path) -> list[tuple[str, str]]:
         found = read_toml(file, {})
     except FileNotFoundError as error:
         raise IntraBenchError(f"there is no file {file}; intrabench superpixels tune writes one") from error
-    chosen = [(name, one.get("tuned")) for name, one in found.items() if isinstance(one, dict)]
+    chosen = [(name, one["tuned"]) for name, one in found.items() if isinstance(one, dict) and "tuned" in one]
     if not chosen or not all(isinstance(words, str) and words for _, words in chosen):
         raise IntraBenchError(f"{file} has no parameters that intrabench superpixels tune chose; run it again")
     return chosen

@@ -143,8 +143,7 @@ def trade_offs(found: SuperpixelScores) -> pl.DataFrame:
     alike = ["kind", "parameter", "dataset", "what", "name"]
     values = values.filter(pl.col("strength").n_unique().over(alike) > 1)
     headings = pl.Enum([metric.head for metric in have])
-    order = ["kind", "parameter", "dataset", pl.col("what").cast(headings), "asked", "name", "strength"]
-    return values.sort(*order)
+    return values.sort("kind", "parameter", "dataset", pl.col("what").cast(headings), "asked", "name", "strength")
 
 
 def _by_heading(curves: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:

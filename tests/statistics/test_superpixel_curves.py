@@ -76,8 +76,8 @@ def test_correlations_are_those_of_numpy() -> None:
             if line["method"] == "grid" and "co" in (column, line["metric"]):
                 assert line[column] is None  # it does not vary
                 continue
-            both = [of(found, line["method"], 300, name) for name in (line["metric"], column)]
-            assert line[column] == pytest.approx(np.corrcoef(*both)[0, 1])
+            one, other = (of(found, line["method"], 300, name) for name in (line["metric"], column))
+            assert line[column] == pytest.approx(np.corrcoef(one, other)[0, 1])
 
 
 def test_two_methods_on_the_same_images() -> None:

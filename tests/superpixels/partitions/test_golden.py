@@ -160,9 +160,11 @@ def test_squares_and_cubes() -> None:
         assert measured(pair, "co:volume=true") == pytest.approx(expected)
 
 
-IN_SPACE = ("rec:tolerance_mm=2,volume=true", "pre:tolerance_mm=2,volume=true", "rec:volume=true", "ue_np", "ue_levin")
-IN_SPACE += ("ue_achanta", "asa", "oe", "ev", "icv", "co:volume=true", "mde:volume=true", "mde_paper:volume=true")
-IN_SPACE += ("sse_rgb", "sse_xy", "cd:volume=true", "sp", "sp_size_std")
+IN_SPACE = (
+    *("rec:tolerance_mm=2,volume=true", "pre:tolerance_mm=2,volume=true", "rec:volume=true", "co:volume=true"),
+    *("mde:volume=true", "mde_paper:volume=true", "cd:volume=true", "ue_np", "ue_levin", "ue_achanta", "asa", "oe"),
+    *("ev", "icv", "sse_rgb", "sse_xy", "sp", "sp_size_std"),
+)
 
 
 @pytest.mark.parametrize("shape", [(4, 7, 10), (1, 12, 9)])
