@@ -192,7 +192,7 @@ def _read_tuned(file: Path) -> list[tuple[str, str]]:
     except FileNotFoundError as error:
         raise IntraBenchError(f"there is no file {file}; intrabench superpixels tune writes one") from error
     chosen = [(name, one["tuned"]) for name, one in found.items() if isinstance(one, dict) and "tuned" in one]
-    if not chosen or not all(isinstance(words, str) and words for _, words in chosen):
+    if not chosen or not all(name.isidentifier() and isinstance(words, str) and words for name, words in chosen):
         raise IntraBenchError(f"{file} has no parameters that intrabench superpixels tune chose; run it again")
     return chosen
 
@@ -266,10 +266,7 @@ def superpixels_table(
     if spread:
         frame, heading = spread_table(found, metric), f"over images, of the worst annotation, {IN_SLICES}"
     elif stability:
-        frame, heading = (
-            stability_table(found, metric),
-            f"steps from one number of superpixels to the next, {IN_SLICES}",
-        )
+        frame, heading = stability_table(found, metric), f"steps from one number to the next, {IN_SLICES}"
     elif correlation:
         frame, heading = correlation_table(found, metric), f"Pearson's correlation over images, {IN_SLICES}"
     elif by_number or metric:
@@ -294,7 +291,7 @@ def superpixels_table(
 @superpixels_app.command("compare")
 @o.of_results("dataset", "cases", "targets")
 def superpixels_compare(
-    a: Annotated[str, typer.Argument(help="A method, as in tables.")],
+    a: Annotated[str, typer.Argument(help="A method, as in tables, or a glob.")],
     b: Annotated[str, typer.Argument(help="Another one, such as another program of the same method.")],
     out: Out = None,
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
@@ -305,16 +302,13 @@ def superpixels_compare(
 ) -> None:
     """Show by how much method B is better than A on the same images, by number of superpixels, with 95 % intervals."""
     from intrabench.cli.console import print_frame
-    from intrabench.errors import IntraBenchError
     from intrabench.reporting.formats import formatted
-    from intrabench.reporting.superpixels import compared, read_superpixel_scores
+    from intrabench.reporting.superpixels import compared, read_superpixel_scores, two_methods
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     found, notes = read_superpixel_scores(results_folder(out), (a, b), selection)
-    names = found.images["method"].unique().sort().to_list()
-    if sorted([a, b]) != names:
-        raise IntraBenchError(f"give two different methods, as tables print them; {a} and {b} are {', '.join(names)}")
+    a, b = two_methods(found, a, b)
     frame = compared(found, a, b, metric)
     if csv:
         echo(*formatted(frame, "csv").removesuffix("\n").split("\n"))

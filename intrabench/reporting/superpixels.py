@@ -167,6 +167,19 @@ def correlation_table(found: SuperpixelScores, metrics: Sequence[str] = (), numb
     return correlations(found, columns, number).with_columns(pl.col("metric").replace(heads)).rename(heads)
 
 
+def two_methods(found: SuperpixelScores, a: str, b: str) -> tuple[str, str]:
+    """The two methods that names or globs mean.
+
+    Raises:
+        IntraBenchError: they are not one method each, or the same.
+    """
+    names = found.images["method"].unique().sort().to_list()
+    one, other = matching(a, names), matching(b, names)
+    if len(one) != 1 or len(other) != 1 or one == other:
+        raise IntraBenchError(f"give two different methods, as tables print them; {a} and {b} are {', '.join(names)}")
+    return one[0], other[0]
+
+
 def compared(found: SuperpixelScores, a: str, b: str, metrics: Sequence[str] = ()) -> pl.DataFrame:
     """`differences` with headings, each with its interval.
 

@@ -118,7 +118,7 @@ def test_images_stability_correlation_and_two_programs(say: Callable[..., Said],
     assert table("--correlation", "--metric", "ue_bergh", "--metric", "asa")["ASA"].to_list() == pytest.approx([-1, 1])
     compared = say("superpixels", "compare", "slic", "sitk_slic", "--out", "out")
     assert compared.out.splitlines()[0] == wording
-    lines = pl.read_csv(say("superpixels", "compare", "slic", "grid", "--out", "out", "--csv").out.encode())
+    lines = pl.read_csv(say("superpixels", "compare", "slic", "gr*", "--out", "out", "--csv").out.encode())
     assert lines["asked"].to_list() == [20, 60]
     one = say("superpixels", "compare", "slic", "slic", "--out", "out")
     assert (one.code, one.err) == (2, wording)
@@ -160,7 +160,7 @@ def test_parameters_are_tuned_and_used(say: Callable[..., Said], wording: Snapsh
     table = pl.read_csv(say("superpixels", "table", "--out", "out", "--csv").out.encode())
     assert table["method"].to_list() == [f"slic (tuned={best})"]
     assert "SLIC" in say("superpixels", "table", "--reference", "paper", "--out", "out", "--csv").out
-    Path("other.toml").write_text('methods = ["slic"]')
+    Path("other.toml").write_text('["labels:folder=/etc"]\ntuned = "400;sigma=1"\n')
     for refused in (
         ("run", *data),
         ("run", *data, "--tuned", "none.toml"),
