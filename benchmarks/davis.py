@@ -114,7 +114,7 @@ def main() -> None:
     truth = blobs(FRAMES, 3, 1)
     answer = np.roll(truth, (9, 14), axis=(1, 2))
     if found := DAVIS.found("robot", "metrics"):
-        _robots(found[0].InteractiveScribblesRobot(), truth, answer)
+        _robots(found[0].InteractiveScribblesRobot(kernel_size=0.2), truth, answer)  # as its service has it
         _scores(found[1], truth, answer)
     with tempfile.TemporaryDirectory() as folder:
         for prompter in ("box_interp:n=3+scribble", "point_interp:n=3+davis_slices"):
