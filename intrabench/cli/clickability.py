@@ -85,7 +85,7 @@ def clickability_compare(
         path, which = _some_of(words)
         scenes, entries = _scenes(path, dataset, masks)
         sets.append(only(entries, path, **which))
-    rows = compare(*sets, scenes, "A and B", seed, least)
+    rows = compare(sets[0], sets[1], scenes, "A and B", seed, least)
     found = each_means(
         {name: rows.filter(compared=name) for name in rows["compared"].unique(maintain_order=True)}, of="compared"
     )

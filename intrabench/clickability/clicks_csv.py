@@ -85,12 +85,12 @@ def only(entries: Sequence[RealClicks], path: Path, device: str = "", display: s
     for name, wanted in (("device", device), ("display", display)):
         if not wanted:
             continue
-        values = {"device": lambda one: one.devices, "display": lambda one: one.displays}[name]
-        known = sorted({value for one in entries for value in values(one)} - {""})
+        values = [one.devices if name == "device" else one.displays for one in entries]
+        known = sorted({value for each in values for value in each} - {""})
         if wanted not in known:
             choices = f"; give {', '.join(known)}" if known else f"; it has no {name}; omit {name}"
             raise IntraBenchError(f"{path} has no clicks with {name}={wanted}{choices}")
-        kept = [_some(one, [value == wanted for value in values(one)]) for one in entries]
+        kept = [_some(one, [value == wanted for value in each]) for one, each in zip(entries, values, strict=True)]
         entries = [one for one in kept if len(one.clicks)]
     return list(entries)
 

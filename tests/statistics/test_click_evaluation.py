@@ -14,6 +14,7 @@ from scipy.spatial.distance import cdist
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.clickability.click_metrics import click_metrics
+from intrabench.clickability.clicked_images import ClickedImage
 from intrabench.clickability.clicks_csv import RealClicks
 from intrabench.clickability.distance import Distance
 from intrabench.clickability.uniform import Uniform
@@ -24,7 +25,6 @@ from intrabench.statistics.click_evaluation import (
     DIVISIONS,
     METRICS,
     OF_CLICKS,
-    ClickedImage,
     compare,
     evaluate,
     means,
