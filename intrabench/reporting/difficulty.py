@@ -55,8 +55,6 @@ def make_difficulty(
         if rows.is_empty():
             raise IntraBenchError("no model was given real first clicks; omit --users, or run --prompter recorded:FILE")
     each = difficulties(layout.measured(rows), layout.metric.partition(":")[0], best(layout.metric), of)
-    if each.is_empty():
-        raise IntraBenchError(f"no session has {layout.metric}; choose a metric that was measured")
     table = each.drop("patient") if whole else difficulty_table(each, by, best(layout.metric), interval)
     return table, _heading(layout, of, users, whole), played_by_few(each), _places(rows, layout) if whole else []
 

@@ -123,7 +123,7 @@ def make_table(
     elif correlate:
         _refuse("--correlate", plain | second | {"--by": by and (groups or users)})
     elif spread:
-        _refuse(f"--spread {source(spread).name}", plain | {"--groups": groups, "--users": users})
+        _refuse(f"--spread {source(spread).name}", {"--groups": groups, "--users": users} | plain)
     statistic = statistic_of(metric, aggregation, failed, empty, round)
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, names or IDENTITY, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, selection, lead=not reference)

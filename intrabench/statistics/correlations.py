@@ -29,12 +29,14 @@ def correlations(
     """A row for each combination of `within` and each pair of columns, ``a`` and ``b``: the number of ``lines`` that
     have both, and their `COEFFICIENTS`.
 
-    numbers: a row per line and data set. Of several data sets there is also the `AVERAGE`: the correlations of the
-    means over data sets, of lines that have all of them. A coefficient is null for fewer than `LEAST` lines, and where
-    a column is constant or infinite. interval: the ends of 95 %, too, as ``pearson_low``; by Fisher's transformation,
-    for Spearman with the variance of Bonett and Wright (Psychometrika 65, 23, 2000), as if lines were drawn at random.
+    numbers: a row per line and data set; what else is no number says what a line is. Of several data sets there is also
+    the `AVERAGE`: the correlations of the means over data sets, of lines that have all of them. A coefficient is null
+    for fewer than `LEAST` lines, and where a column is constant or infinite. interval: the ends of 95 %, too, as
+    ``pearson_low``; by Fisher's transformation, for Spearman with the variance of Bonett and Wright
+    (Psychometrika 65, 23, 2000), as if lines were drawn at random.
     """
-    keys = [name for name in numbers.columns if name not in columns]
+    keys = [name for name, kind in numbers.schema.items() if name not in columns and not kind.is_numeric()]
+    numbers = numbers.select(*keys, *columns)
     apart = [name for name in within if name != "dataset"]
     frames = [numbers]
     if (sets := numbers["dataset"].n_unique()) > 1:

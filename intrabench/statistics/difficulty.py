@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from intrabench.errors import several
+from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import Best, merit
 from intrabench.statistics.click_robustness import LINE, ends
 from intrabench.statistics.robustness import COUNTED_CLICKS, each_spread, noise
@@ -41,9 +41,11 @@ def difficulties(scored: pl.DataFrame, kind: str, best: Best, of: Source | None 
     larger sd is harder, then the order is that of names.
 
     Raises:
-        IntraBenchError: there is a source, and nothing varies in it.
+        IntraBenchError: no target has a value, or there is a source and nothing varies in it.
     """
     scored = scored.filter(pl.col("target") != WHOLE_CASE).drop_nulls("value")
+    if scored.is_empty():
+        raise IntraBenchError("no target has a score to tell how difficult it is; choose a metric that was measured")
     target = [*TARGET, "patient"]
     if of is None:
         within = scored.group_by(*LINE, *target, maintain_order=True).agg("value", levels=pl.len())
