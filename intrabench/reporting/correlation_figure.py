@@ -71,7 +71,7 @@ def correlation_figure(table: pl.DataFrame, head: Callable[[str], str], panels_o
 
 
 def _title(key: Sequence[object], one: pl.DataFrame) -> str:
-    return f"{', '.join(map(str, reversed(key)))} ({one['lines'].max()} models)"
+    return f"{', '.join(map(str, reversed(key)))} ({max(one['lines'])} models)"
 
 
 def _head(name: str, head: Callable[[str], str]) -> str:

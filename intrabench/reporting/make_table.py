@@ -121,7 +121,7 @@ def make_table(
     if difficulty:
         _refuse("--difficulty", plain | second | {"--correlate": correlate, "--aggregation": aggregation != "protocol"})
     elif correlate:
-        _refuse("--correlate", plain | second | {"--by": by and (groups or users)})
+        _refuse("--correlate", plain | second | {"--by": by != "" and (groups or users)})
     elif spread:
         _refuse(f"--spread {source(spread).name}", {"--groups": groups, "--users": users} | plain)
     statistic = statistic_of(metric, aggregation, failed, empty, round)

@@ -12,7 +12,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.metrics.base import Best, merit
-from intrabench.reporting.page.grid import Cell, Grid, digits_of, number, word
+from intrabench.reporting.page.grid import Cell, Grid, digits_of, interval_text, number, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.tables import Notes, thirds_grid
 from intrabench.reporting.page.viewer import stored_case
@@ -72,15 +72,15 @@ def _heads(lead: LeadingScore) -> list[str]:
 
 def _numbers(one: Mapping[str, Any], lead: LeadingScore) -> list[Cell]:
     *scores, noise = NUMBERS
-    found = [number(one[name], lead.scale_digits, _within(one, name, lead.scale_digits)) for name in scores]
+    found = [
+        number(one[name], lead.scale_digits, interval_text(*_ends(one, name), lead.scale_digits)) for name in scores
+    ]
     nsr = one[noise]
-    return [*found, Cell("–") if nsr is None else Cell(f"{nsr:.1f} %", nsr, _within(one, noise, 1))]
+    return [*found, Cell("–") if nsr is None else Cell(f"{nsr:.1f} %", nsr, interval_text(*_ends(one, noise), 1))]
 
 
-def _within(one: Mapping[str, Any], name: str, digits: int) -> str:
-    """The interval of a number; empty if there is none."""
-    ends = [one.get(f"{name}_{end}") for end in ("low", "high")]
-    return "" if None in ends else " to ".join(digits_of(end, digits) for end in ends)
+def _ends(one: Mapping[str, Any], name: str) -> tuple[float | None, float | None]:
+    return one.get(f"{name}_low"), one.get(f"{name}_high")
 
 
 def _shown(each: pl.DataFrame, lead: LeadingScore) -> pl.DataFrame:
