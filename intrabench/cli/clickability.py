@@ -89,7 +89,7 @@ def clickability_compare(
     found = each_means(
         {name: rows.filter(compared=name) for name in rows["compared"].unique(maintain_order=True)}, of="compared"
     )
-    one = rows.unique("full_stem")
+    one = rows.unique(["dataset", "full_stem"])
     title = (
         f"A: {a}, {one['clicks'].sum()} clicks; B: {b}, {one['others'].sum()} clicks on the same objects\n"
         f"objects with {least} clicks or more in each; ks: share of objects whose sets a test does not distinguish; by "
