@@ -25,16 +25,19 @@ def correlated(evaluation: Evaluation, columns: Sequence[str] = ()) -> pl.DataFr
     """The correlations that are drawn: over models, between the columns asked for, or else `ALL`; of groups of clicks
     if there are any. Without columns asked for, the table is empty where models are too few or not comparable.
     """
+    if columns:
+        return _table(evaluation, columns)
+    with suppress(IntraBenchError):
+        table = _table(evaluation, [ALL])
+        return table if table["pearson"].count() else table.clear()
+    return pl.DataFrame()
+
+
+def _table(evaluation: Evaluation, columns: Sequence[str]) -> pl.DataFrame:
     of, rows = evaluation.statistic, evaluation.rows
     layout = Layout(of.metric, of.round, of.how, of.policy, ("model",), root=evaluation.root)
     grouped = any(map(group_of, rows["prompter"].unique()))
-    kind = click_table(groups=grouped, users=False, published="")
-    if columns:
-        return make_correlations(rows, layout, columns, kind)[0]
-    with suppress(IntraBenchError):
-        table, _ = make_correlations(rows, layout, [ALL], kind)
-        return table.filter(pl.any_horizontal(pl.col("pearson", "spearman").is_not_null()).any())
-    return pl.DataFrame()
+    return make_correlations(rows, layout, columns, click_table(groups=grouped, users=False, published=""))[0]
 
 
 def correlation_figure(table: pl.DataFrame, head: Callable[[str], str], panels_of: Callable[..., Any]) -> Any:

@@ -154,7 +154,10 @@ def make_table(
             "--aggregation": aggregation != "protocol",
         }
         ignored |= {"--per-round": per_round, "--counts": counts, "--users": groups and users}
-        ignored |= {"--reference": reference and not published, "--round": round is not None and not clicks.rounds}
+        ignored |= {
+            "--reference": reference != "" and not published,
+            "--round": round is not None and not clicks.rounds,
+        }
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
         table = _click_table(rows, layout, clicks, metric, published, interval, apart)
     elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
