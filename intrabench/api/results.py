@@ -78,8 +78,8 @@ def table(
 
     metric: empty is what the protocol of the results reports, if all have the same, else dice. round: number of
     corrections after which to read the state; None: the last. by, columns: columns whose values define lines and
-    columns. spread: ``seed``, ``hand`` or ``group``. difficulty: of targets. correlate: numbers whose correlations are
-    shown, or ``all``. The others are those of ``intrabench table``. The frame has every
+    columns. spread: ``seed``, ``hand`` or ``group``. difficulty: a line per target, the hardest first. correlate:
+    numbers whose correlations are shown, or ``all``. The others are those of ``intrabench table``. The frame has every
     column; `intrabench table` leaves out what is the same in all lines.
 
     Raises:

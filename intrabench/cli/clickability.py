@@ -105,12 +105,15 @@ def _some_of(words: str) -> tuple[Path, dict[str, str]]:
     path, comma, which = words.partition(",")
     if not comma or Path(words).is_file():
         return Path(words), {}
-    chosen = parse(f"clicks:{which}")[1]
-    if unknown := [name for name in chosen if name not in ("device", "display")]:
+    known, give = ("device", "display"), "give FILE, FILE,device=NAME or FILE,display=NAME"
+    try:
+        chosen = parse(f"clicks:{which}")[1]
+    except IntraBenchError as error:
         raise IntraBenchError(
-            f"{words}: clicks are not divided by {unknown[0]}{nearest(unknown[0], ('device', 'display'))}; give "
-            "device=... or display=... after the file"
-        )
+            f"{words} is no file, and {which!r} does not say which clicks of {path}; {give}"
+        ) from error
+    if unknown := [name for name in chosen if name not in known]:
+        raise IntraBenchError(f"{words}: clicks have no {unknown[0]}{nearest(unknown[0], known)}; {give}")
     return Path(path), chosen
 
 

@@ -25,7 +25,6 @@ from intrabench.statistics.sources import Source
 from intrabench.target import WHOLE_CASE
 
 STRATA = (STRATUM, WITHIN_LABEL)
-_OF_TARGETS = ("target",)
 _BY = ("dataset", "label", *STRATA)
 """What targets can be put together by."""
 
@@ -42,7 +41,7 @@ def make_difficulty(
         IntraBenchError: `by` is not of targets, there is no interval of single targets, or nothing varies.
     """
     for name in by:
-        if name not in (*_OF_TARGETS, *_BY):
+        if name not in ("target", *_BY):
             raise IntraBenchError(
                 f"--difficulty is of targets, so {name!r} cannot define its lines{nearest(name, _BY)}; give --by with "
                 f"{', '.join(_BY)}, or omit it"
@@ -51,7 +50,8 @@ def make_difficulty(
     if whole and interval:
         raise IntraBenchError("a single target has no interval over patients; give --by dataset or label, too")
     if users:
-        rows, layout = rows.filter(pl.col("prompter").map_elements(is_real, pl.Boolean)), replace(layout, round=0)
+        real = [name for name in rows["prompter"].unique() if is_real(name)]
+        rows, layout = rows.filter(pl.col("prompter").is_in(real)), replace(layout, round=0)
         if rows.is_empty():
             raise IntraBenchError("no model was given real first clicks; omit --users, or run --prompter recorded:FILE")
     each = difficulties(layout.measured(rows), layout.metric.partition(":")[0], best(layout.metric), of)

@@ -31,6 +31,7 @@ from intrabench.reporting.table import (
 from intrabench.results.current import IDENTITY
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
+from intrabench.statistics.click_robustness import LINE
 from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.evaluation import counted_rows
 from intrabench.statistics.measures import scored_by
@@ -127,9 +128,11 @@ def make_table(
     statistic = statistic_of(metric, aggregation, failed, empty, round)
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, names or IDENTITY, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, selection, lead=not reference)
-    rows, meaning = divided(rows, layout)
+    over = replace(layout, by=names or ("model",)) if correlate else layout
+    rows, meaning = (rows, []) if difficulty else divided(rows, layout)
     if common and not (spread and not difficulty):
-        rows, lacking = on_shared(rows, layout.measured(rows), apart_by_effort(rows, layout).by)
+        apart = LINE if difficulty else apart_by_effort(rows, over).by
+        rows, lacking = on_shared(rows, layout.measured(rows), apart)
         left_out = [*left_out, *lacking]
         if rows.is_empty():
             raise IntraBenchError(f"the lines in {folder} {NONE_SHARED}")
@@ -140,26 +143,19 @@ def make_table(
         frame, heading, few, noted = make_difficulty(rows, chosen, names, of, users, interval)
         table = _with_notes(frame, heading + (_INTERVALS if interval else ""), rows, few, noted, chosen)
     elif correlate:
-        over = replace(layout, by=names or ("model",))
         kind = click_table(groups, users, "") or (source(spread) if spread else None)
         table = Table(*make_correlations(rows, over, correlate, kind, metric, interval, common), rows)
     elif spread:
         table = _spread_table(rows, layout, source(spread), interval, common)
     elif clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
-        apart = [] if published else [name for name in names if name in _OF_TARGETS]
-        ignored = {
-            "--by": len(apart) < len(names),
-            "--columns": columns != "dataset",
-            "--aggregation": aggregation != "protocol",
-        }
-        ignored |= {"--per-round": per_round, "--counts": counts, "--users": groups and users}
-        ignored |= {
-            "--reference": reference != "" and not published,
-            "--round": round is not None and not clicks.rounds,
-        }
+        split = [] if published else [name for name in names if name in _OF_TARGETS]
+        ignored = {"--by": len(split) < len(names), "--columns": columns != "dataset"}
+        ignored |= {"--aggregation": aggregation != "protocol", "--per-round": per_round, "--counts": counts}
+        ignored |= {"--users": groups and users, "--reference": reference != "" and not published}
+        ignored |= {"--round": round is not None and not clicks.rounds}
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
-        table = _click_table(rows, layout, clicks, metric, published, interval, apart)
+        table = _click_table(rows, layout, clicks, metric, published, interval, split)
     elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
         table = _with_notes(frame, heading, rows, (), numbers_places(rows, layout, presets), layout)
@@ -234,15 +230,22 @@ def _click_table(
         other = {"--metric": chosen != clicks.published, "--round": layout.round is not None}
         _refuse(f"--reference of {clicks.protocol}", other)
     parts = rows.partition_by(apart, as_dict=True) if apart else {(): rows}
-    frames, noted = [], []
+    frames, noted, problems = [], [], []
     for key, part in parts.items():
         values = {name: pl.lit(value, rows.schema[name]) for name, value in zip(apart, key, strict=True)}
-        found = clicks.table(part, chosen, layout.round, layout.policy, interval)
+        try:
+            found = clicks.table(part, chosen, layout.round, layout.policy, interval)
+        except IntraBenchError as error:
+            problems.append((", ".join(map(str, key)), error))
+            continue
         frames.append(found.select(*(value.alias(name) for name, value in values.items()), pl.all()))
         for place in clicks.places(part, chosen, layout.round):
             noted.append(replace(place, notes=place.notes.with_columns(**values), on=[*apart, *place.on]))
+    if not frames:
+        raise problems[0][1]
     frame = pl.concat(frames).sort(apart, maintain_order=True) if apart else frames[0]
     frame, others = clicks.beside(frame) if published else (frame, [])
+    others += [f"left out: {name}, for {error}" for name, error in problems]
     heading = clicks.describe(chosen) + (_INTERVALS if interval else "")
     return _with_notes(frame, heading, rows, others, noted, layout)
 

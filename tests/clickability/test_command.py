@@ -101,7 +101,7 @@ def test_compare(say: Callable[..., Said], words: list[str], tmp_path: Path, wor
     displays = [f"{path},display=text", f"{path},display=outline"]
     said = say("clickability", "compare", *displays, *options, "--least", "4")
     assert (said.code, "12 clicks; B:" in said.out) == (0, True), said.out + said.err
-    for other in f"{path},devise=pc", f"{path},display=shadow", str(tmp_path / "none.csv"):
+    for other in f"{path},devise=pc", f"{path},pc", f"{path},display=shadow", str(tmp_path / "none.csv"):
         said = say("clickability", "compare", path, other, *options)
         assert (said.code, said.err) == (2, wording)
     assert say("clickability", "compare", *sets, *options).err == wording  # six clicks of each

@@ -12,6 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
+from intrabench.errors import PartialResults
 from intrabench.results.store import Store
 from intrabench.statistics.difficulty import difficulties
 from intrabench.statistics.scores import scores
@@ -146,6 +147,16 @@ def test_targets_that_only_some_models_have(say: Callable[..., Said]) -> None:
     assert "2 targets of d have scores of fewer than 3 models" in say("table", "--difficulty").err
     said = say("table", "--difficulty", "--common", "--csv")
     assert len(said.out.splitlines()) == 1 + 7
+    with pytest.warns(PartialResults, match="7 of 9 targets"):
+        found = intrabench.table(difficulty=True, by="dataset", common=True)
+    assert found["targets"].to_list() == [7]
+
+
+def test_a_label_without_groups_is_told(say: Callable[..., Said]) -> None:
+    stored(GIVEN.filter((pl.col("label") == "a") | (pl.col("prompter") == PROMPTERS[0])))
+    said = say("table", "--groups", "--by", "label", "--csv")
+    assert {line.partition(",")[0] for line in said.out.splitlines()} == {"label", "a"}
+    assert "left out: b, for no model was run with two groups of clicks" in said.err
 
 
 @pytest.mark.parametrize(
