@@ -65,6 +65,8 @@ def table(
     groups: bool = False,
     users: bool = False,
     spread: str = "",
+    difficulty: bool = False,
+    correlate: MetricLike | Sequence[MetricLike] = (),
     interval: bool = False,
     counts: bool = False,
     reference: str = "",
@@ -76,7 +78,8 @@ def table(
 
     metric: empty is what the protocol of the results reports, if all have the same, else dice. round: number of
     corrections after which to read the state; None: the last. by, columns: columns whose values define lines and
-    columns. spread: ``seed``, ``hand`` or ``group``. The others are those of ``intrabench table``. The frame has every
+    columns. spread: ``seed``, ``hand`` or ``group``. difficulty: a line per target, the hardest first. correlate:
+    numbers whose correlations are shown, or ``all``. The others are those of ``intrabench table``. The frame has every
     column; `intrabench table` leaves out what is the same in all lines.
 
     Raises:
@@ -89,6 +92,7 @@ def table(
 
     _add(plugin)
     arguments["metric"] = made_spec(metric) if metric else ""
+    arguments["correlate"] = _several_specs(correlate)
     arguments["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
     found = make_table(folder, **arguments, selection=_selection(chosen))
@@ -254,9 +258,12 @@ def figures(
     *,
     metric: MetricLike = "",
     format: str | Sequence[str] = "png",
+    correlate: MetricLike | Sequence[MetricLike] = (),
     **chosen: Unpack[Chosen],
 ) -> list[Path]:
-    """Draw curves, ranking and sizes as pictures for papers (png, svg or pdf) into a folder.
+    """Draw curves, ranking, sizes and correlations as pictures for papers (png, svg or pdf) into a folder.
+
+    correlate: as of `table`.
 
     Returns:
         The files. What the results lack is a warning.
@@ -264,7 +271,9 @@ def figures(
     from intrabench.reporting.figures import write_figures
 
     formats, spec = [format] if isinstance(format, str) else list(format), made_spec(metric) if metric else ""
-    written, left_out = write_figures(_folder(out), Path(folder), formats, spec, _selection(chosen))
+    written, left_out = write_figures(
+        _folder(out), Path(folder), formats, spec, _selection(chosen), _several_specs(correlate)
+    )
     _warn([_folder(out)], left_out)
     return written
 
@@ -408,6 +417,11 @@ def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
     ]
     if text := "\n".join(filter(None, [*notices, *lacking])):
         warnings.warn(text, PartialResults, stacklevel=5)
+
+
+def _several_specs(given: MetricLike | Sequence[MetricLike]) -> list[str]:
+    alone = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
+    return [made_spec(one) for one in alone]
 
 
 def _selection(chosen: Sessions) -> Selection:

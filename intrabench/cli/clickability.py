@@ -12,6 +12,8 @@ from intrabench.cli.shared import Plugins, add_plugins
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from intrabench.clickability.clicked_images import ClickedImages
     from intrabench.clickability.clicks_csv import RealClicks
 
@@ -25,6 +27,9 @@ Masks = Annotated[
     Path | None,
     typer.Option("--masks", help="Folder of the corrected masks, STEM.png. Default: use only first clicks."),
 ]
+Device = Annotated[str, typer.Option("--device", help="Only clicks with this device, such as pc or mobile.")]
+Display = Annotated[str, typer.Option("--display", help="Only clicks after this display of the object.")]
+Format = Annotated[str, typer.Option("--format", help="text, csv, markdown, latex or html")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all random numbers.")]
 
 
@@ -34,33 +39,95 @@ def clickability_evaluate(
     dataset: Datasets,
     model: Annotated[list[str], typer.Option("--model", "-m", help="Clickability models or checkpoints.")],
     masks: Masks = None,
+    device: Device = "",
+    display: Display = "",
     seed: Seed = 0,
-    format: Annotated[str, typer.Option("--format", help="text, csv, markdown, latex or html")] = "text",
+    format: Format = "text",
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare clickability models with real clicks: PL1 and WD (lower is better), KS, NSS, PDE (higher is better)."""
-    import polars as pl
-
-    from intrabench.cli.console import print_frame
+    from intrabench.clickability.clicks_csv import only
     from intrabench.clickability.named import click_model
-    from intrabench.reporting.formats import check_format, formatted
-    from intrabench.statistics.click_evaluation import evaluate, means, wide
+    from intrabench.reporting.formats import check_format
+    from intrabench.statistics.click_evaluation import each_means, evaluate
 
     add_plugins(plugin)
     check_format(format)
     scenes, entries = _scenes(clicks, dataset, masks)
+    entries = only(entries, clicks, device, display)
     models = {spec: click_model(spec) for spec in model}
-    found = [
-        means(evaluate(entries, scenes, one, seed)).insert_column(0, pl.lit(spec).alias("model"))
-        for spec, one in models.items()
-    ]
-    table = pl.concat(found).sort("dataset", "click_type", "metric", maintain_order=True)
-    if format == "csv":
-        echo(*formatted(table, format).removesuffix("\n").split("\n"))
-    elif format == "text":
-        print_frame(wide(table), f"{len(entries)} of the entries of {clicks.name}; 95 % intervals over pictures")
+    found = each_means({spec: evaluate(entries, scenes, one, seed) for spec, one in models.items()})
+    _show(found, "model", format, f"{len(entries)} of the entries of {clicks.name}; 95 % intervals over pictures")
+
+
+@clickability_app.command("compare")
+def clickability_compare(
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="File of clicks, or some of it: clicks.csv,device=pc or ,display=NAME.")
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="Other clicks on the same pictures, likewise.")],
+    dataset: Datasets,
+    masks: Masks = None,
+    least: Annotated[int, typer.Option("--least", min=2, help="Only objects with so many clicks in each set.")] = 10,
+    seed: Seed = 0,
+    format: Format = "text",
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Compare two sets of real clicks with each other: PL1 and WD (lower is closer), KS (higher is closer)."""
+    from intrabench.clickability.clicks_csv import only
+    from intrabench.reporting.formats import check_format
+    from intrabench.statistics.click_evaluation import compare, each_means
+
+    add_plugins(plugin)
+    check_format(format)
+    sets = []
+    for words in (a, b):
+        path, which = _some_of(words)
+        scenes, entries = _scenes(path, dataset, masks)
+        sets.append(only(entries, path, **which))
+    rows = compare(sets[0], sets[1], scenes, "A and B", seed, least)
+    found = each_means(
+        {name: rows.filter(compared=name) for name in rows["compared"].unique(maintain_order=True)}, of="compared"
+    )
+    one = rows.unique(["dataset", "full_stem"])
+    title = (
+        f"A: {a}, {one['clicks'].sum()} clicks; B: {b}, {one['others'].sum()} clicks on the same objects\n"
+        f"objects with {least} clicks or more in each; ks: share of objects whose sets a test does not distinguish; by "
+        "chance: the same clicks divided at random; 95 % intervals over pictures"
+    )
+    _show(found, "compared", format, title)
+
+
+def _some_of(words: str) -> tuple[Path, dict[str, str]]:
+    """A file of clicks and which of it: ``clicks.csv,device=pc``."""
+    from intrabench.specs.specs import nearest, parse
+
+    path, comma, which = words.partition(",")
+    if not comma or Path(words).is_file():
+        return Path(words), {}
+    known, give = ("device", "display"), "give FILE, FILE,device=NAME or FILE,display=NAME"
+    try:
+        chosen = parse(f"clicks:{which}")[1]
+    except IntraBenchError as error:
+        raise IntraBenchError(
+            f"{words} is no file, and {which!r} does not say which clicks of {path}; {give}"
+        ) from error
+    if unknown := [name for name in chosen if name not in known]:
+        raise IntraBenchError(f"{words}: clicks have no {unknown[0]}{nearest(unknown[0], known)}; {give}")
+    return Path(path), chosen
+
+
+def _show(table: pl.DataFrame, of: str, format: str, title: str) -> None:
+    """Print means of several (column `of`), in text with what they are of."""
+    from intrabench.cli.console import print_frame
+    from intrabench.reporting.formats import formatted
+    from intrabench.statistics.click_evaluation import wide
+
+    if format == "text":
+        print_frame(wide(table, of), title)
     else:
-        echo(*formatted(wide(table), format).removesuffix("\n").split("\n"))
+        shown = table if format == "csv" else wide(table, of)
+        echo(*formatted(shown, format).removesuffix("\n").split("\n"))
 
 
 @clickability_app.command("train")

@@ -40,6 +40,15 @@ Failed = Annotated[
 ]
 Empty = Annotated[str, typer.Option("--empty", help="How empty answers count: worst (value) or drop.")]
 
+Correlate = Annotated[
+    list[str],
+    typer.Option(
+        "--correlate",
+        help="Pearson and Spearman over models between numbers of the table (dsb), metrics (noc), and numbers of other "
+        "tables (rclicks_auc.dsb); all: of groups what RClicks shows, else everything.",
+    ),
+]
+
 
 def add_reports(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
@@ -63,6 +72,11 @@ def table(
     spread: Annotated[
         str, typer.Option(help="How much targets vary, and how bad they get, over: seed, hand or group (of clicks).")
     ] = "",
+    correlate: Correlate = [],  # noqa: B006
+    difficulty: Annotated[
+        bool,
+        flag("--difficulty", help="Targets from the hardest on; --by dataset, label or difficulty puts them together."),
+    ] = False,
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every cell.")] = False,
     counts: Annotated[bool, flag("--counts", help="Show cases/targets of every cell, and !failures.")] = False,
     common: Annotated[bool, flag("--common", help="Only the targets that all lines have.")] = False,
@@ -315,14 +329,15 @@ def figures(
     out: Out = None,
     metric: Metric = "",
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
+    correlate: Correlate = [],  # noqa: B006
     *,
     selection: Selection,
 ) -> None:
-    """Draw curves, ranking and scores by target size as pictures for papers."""
+    """Draw curves, ranking, scores by target size and correlations over models as pictures for papers."""
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    written, left_out = write_figures(results_folder(out), folder, format, metric, selection)
+    written, left_out = write_figures(results_folder(out), folder, format, metric, selection, correlate)
     for path in written:
         note(f"wrote {path}")
     echo(*left_out, err=True)

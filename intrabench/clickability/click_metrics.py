@@ -60,7 +60,7 @@ def click_metrics(
     _check(probability, target, clicks)
     weights = probability.astype(np.float64)
     drawn = sample(weights, (bootstraps, len(clicks)), random)
-    box = _sides(target)
+    box = sides(target)
     return ClickMetrics(
         pl1(drawn, clicks, box), wd(drawn, clicks, box), ks(drawn, clicks), nss(weights, clicks), pde(weights, clicks)
     )
@@ -77,18 +77,25 @@ def sample(weights: Floats, size: tuple[int, int], random: np.random.Generator |
 
 
 def pl1(drawn: Clicks, clicks: Clicks, box: Floats) -> float:
-    """`ClickMetrics.pl1`; box: ``(height, width)`` of the target."""
+    """`ClickMetrics.pl1`; box: `sides` of the target."""
     distances = [abs(drawn - click).mean(axis=(0, 1)) for click in clicks]
     return float((np.mean(distances, axis=0) / box).sum())
 
 
 def wd(drawn: Clicks, clicks: Clicks, box: Floats) -> float:
-    """`ClickMetrics.wd`; box: ``(height, width)`` of the target.
+    """`ClickMetrics.wd`; box: `sides` of the target."""
+    return float(np.mean([_transport(one, clicks) for one in drawn]) / np.hypot(*box))
 
-    For equal numbers of points, the cheapest transport is an assignment.
-    """
-    costs = (cdist(one, clicks) for one in drawn)
-    return float(np.mean([cost[linear_sum_assignment(cost)].mean() for cost in costs]) / np.hypot(*box))
+
+def _transport(one: Clicks, other: Clicks) -> float:
+    """The Wasserstein distance of two samples in pixels."""
+    if len(one) != len(other):
+        from scipy.stats import wasserstein_distance_nd  # takes long to import
+
+        return float(wasserstein_distance_nd(one, other))
+    # of equal numbers of points, the cheapest transport is an assignment, which is found much faster
+    cost = cdist(one, other)
+    return float(cost[linear_sum_assignment(cost)].mean())
 
 
 def ks(drawn: Clicks, clicks: Clicks) -> float:
@@ -107,7 +114,7 @@ def pde(weights: Floats, clicks: Clicks) -> float:
     return float(weights[*clicks.T].mean() / (weights.sum() + _EPSILON))
 
 
-def _sides(target: NDArray[np.bool_]) -> Floats:
+def sides(target: NDArray[np.bool_]) -> Floats:
     """``(height, width)`` of the target's box in pixels."""
     places = np.argwhere(target)
     return np.asarray(np.ptp(places, axis=0) + 1, np.float64)

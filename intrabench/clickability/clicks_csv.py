@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ CLICK_TYPES = ("first", "fn", "fp")
 """The first click on an object, or a click on what a mask misses (fn) or wrongly includes (fp)."""
 
 _TEXTS = ("dataset", "full_stem", "click_type")
-_STEMS = ("image_stem", "object_stem", "model_type", "device")
+_STEMS = ("image_stem", "object_stem", "model_type", "device", "display")
 _NUMBERS = ("x", "y", "w", "h")
 
 
@@ -46,7 +47,7 @@ class RealClicks:
 
     object_stem: the object's number in the mask, empty if the picture has only one. model_type: the model whose mask is
     corrected, empty in the first round. clicks: ``(n, 2)`` rows ``y, x``, pixels of a picture of `shape` (rows,
-    columns). devices: pc or mobile for each click, empty if unknown.
+    columns). devices: pc or mobile for each click, displays: how the object was shown before it; empty if unknown.
     """
 
     dataset: str
@@ -58,6 +59,7 @@ class RealClicks:
     clicks: NDArray[np.int64]
     devices: tuple[str, ...]
     shape: tuple[int, int]
+    displays: tuple[str, ...] = ()
 
 
 def read_clicks(path: Path) -> list[RealClicks]:
@@ -72,6 +74,31 @@ def read_clicks(path: Path) -> list[RealClicks]:
     rows = _checked(_rows(path), path).with_columns(pl.col("dataset").replace(DATASETS))
     entries = rows.group_by("dataset", "full_stem", maintain_order=True).agg(pl.exclude("dataset", "full_stem"))
     return [_entry(row, path) for row in entries.iter_rows(named=True)]
+
+
+def only(entries: Sequence[RealClicks], path: Path, device: str = "", display: str = "") -> list[RealClicks]:
+    """Only the clicks with this device, and after this display, of entries of a file; empty: all.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    for name, wanted in (("device", device), ("display", display)):
+        if not wanted:
+            continue
+        values = [one.devices if name == "device" else one.displays for one in entries]
+        known = sorted({value for each in values for value in each} - {""})
+        if wanted not in known:
+            choices = f"; give {', '.join(known)}" if known else f"; it has no {name}; omit {name}"
+            raise IntraBenchError(f"{path} has no clicks with {name}={wanted}{choices}")
+        kept = [_some(one, [value == wanted for value in each]) for one, each in zip(entries, values, strict=True)]
+        entries = [one for one in kept if len(one.clicks)]
+    return list(entries)
+
+
+def _some(one: RealClicks, kept: Sequence[bool]) -> RealClicks:
+    """The entry with some of its clicks."""
+    devices, displays = (tuple(compress(values, kept)) for values in (one.devices, one.displays))
+    return replace(one, clicks=one.clicks[np.array(kept, bool)], devices=devices, displays=displays)
 
 
 def identity_of(entries: Iterable[RealClicks]) -> str:
@@ -122,7 +149,7 @@ def _rows(path: Path) -> pl.DataFrame:
     if lacking:
         parts_of = {one: stems(one) for one in found["full_stem"].unique()}
         for name in lacking:
-            values = {one: parts[name] for one, parts in parts_of.items()}
+            values = {one: parts.get(name, "") for one, parts in parts_of.items()}
             found = found.with_columns(pl.col("full_stem").replace_strict(values, return_dtype=pl.String).alias(name))
     return found
 
@@ -166,4 +193,5 @@ def _entry(row: dict[str, Any], path: Path) -> RealClicks:
         clicks=clicks * (rows, columns) // shown,  # rounded down, as in RClicks
         devices=tuple(row["device"]),
         shape=(rows, columns),
+        displays=tuple(row["display"]),
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.clickability.clicks_csv import RealClicks, identity_of, not_clicked, read_clicks
+from intrabench.clickability.clicks_csv import RealClicks, identity_of, not_clicked, only, read_clicks
 from intrabench.errors import IntraBenchError, NotApplicable
 from intrabench.target import Target
 
@@ -27,23 +27,6 @@ class FirstClicks:
     def identity(self) -> str:
         """A hash of the clicks, and of what they are on."""
         return identity_of(self.entries)
-
-    @property
-    def devices(self) -> list[str]:
-        """What people clicked with, as far as it is known."""
-        return sorted({device for entry in self.entries for device in entry.devices} - {""})
-
-    def by(self, device: str) -> FirstClicks:
-        """Only the clicks with a device, pc or mobile."""
-        chosen = [(entry, np.array([one == device for one in entry.devices])) for entry in self.entries]
-        return replace(
-            self,
-            entries=[
-                replace(entry, clicks=entry.clicks[same], devices=(device,) * int(same.sum()))
-                for entry, same in chosen
-                if same.any()
-            ],
-        )
 
     def most(self, datasets: Iterable[str]) -> int:
         """The largest number of clicks on one object of these data sets (`Dataset.short_spec`).
@@ -98,10 +81,7 @@ def first_clicks(path: Path, device: str = "") -> FirstClicks:
     """
     state = path.stat() if path.is_file() else None
     found = _read(path, state and (state.st_mtime_ns, state.st_size))
-    if device and device not in found.devices:
-        choices = f"; give {', '.join(found.devices)}" if found.devices else "; it does not say with what; omit device"
-        raise IntraBenchError(f"{path} has no first clicks with device={device}{choices}")
-    return found.by(device) if device else found
+    return replace(found, entries=only(found.entries, path, device)) if device else found
 
 
 @lru_cache(maxsize=2)

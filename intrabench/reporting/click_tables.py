@@ -51,6 +51,10 @@ class ClickTable:
     describe: Callable[[str], str]
     places: Callable[[pl.DataFrame, str, int | None], list[Place]]
 
+    def metric_of(self, rows: pl.DataFrame, asked: str) -> str:
+        """The metric of the table: as asked for, or the published one where the protocol was played, else dice."""
+        return asked or (self.published if self.protocol in rows["protocol"] else "dice")
+
 
 def _groups(rows: pl.DataFrame, metric: str, round: int | None, policy: FailurePolicy, interval: bool) -> pl.DataFrame:
     return group_table(rows, metric, round, policy, interval=interval)

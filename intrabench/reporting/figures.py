@@ -18,6 +18,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.protocols import PROTOCOLS
+from intrabench.reporting.correlation_figure import correlated, correlation_figure
 from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.strata import SIZES, strata
@@ -49,11 +50,12 @@ def write_figures(
     formats: Sequence[str] = ("png",),
     metric: str = "",
     selection: Selection = EVERYTHING,
+    correlate: Sequence[str] = (),
 ) -> tuple[list[Path], Sequence[str]]:
-    """Write curves against each effort, the ranking, and scores by target size.
+    """Write curves against each effort, the ranking, scores by target size, and correlations over three models or more.
 
     metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in
-    the protocols of the rows, if they agree, else dice.
+    the protocols of the rows, if they agree, else dice. correlate: columns of `make_correlations`.
 
     Returns:
         The files, and sentences on sessions that do not count.
@@ -87,6 +89,8 @@ def write_figures(
             by = "" if metric == "dice" else f" by {head}"
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
+        if not (between := correlated(evaluation, correlate)).is_empty():
+            drawn["correlations"] = correlation_figure(between, _head, _panels)
         note = sentence(adapted(rows, ["line"]), names)
         averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
         infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
@@ -114,6 +118,7 @@ def drawn_figures(evaluation: Evaluation) -> list[str]:
         if fair.comparable:
             ranking(scored, ["line"], how, draws=1)
             found.append("ranking")
+    found += [] if correlated(fair).is_empty() else ["correlations"]
     return found
 
 

@@ -11,6 +11,8 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import Protocol
 from intrabench.reporting.click_tables import ClickTable, click_table
+from intrabench.reporting.correlations import make_correlations
+from intrabench.reporting.difficulty import STRATA, divided, make_difficulty
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table
 from intrabench.reporting.spread import NONE_SHARED, make_spread
@@ -29,8 +31,10 @@ from intrabench.reporting.table import (
 from intrabench.results.current import IDENTITY
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
+from intrabench.statistics.click_robustness import LINE
 from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.evaluation import STATISTICAL, counted_rows
+from intrabench.statistics.measures import scored_by
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.sources import Source, source
@@ -38,6 +42,8 @@ from intrabench.statistics.statistic import averaged_otherwise, averages, leadin
 
 _USUAL = {"dataset", "protocol"}
 """Columns and averages unless others are chosen."""
+_OF_TARGETS = ("label", *STRATA)
+"""Columns of targets by which tables of clicks can have their lines apart."""
 _INTERVALS = f"; 95 % intervals over patients, [-] for fewer than {FEW}"
 
 
@@ -95,39 +101,61 @@ def make_table(
     reference: str,
     common: bool = False,
     spread: str = "",
+    difficulty: bool = False,
+    correlate: Sequence[str] = (),
     selection: Selection = EVERYTHING,
 ) -> Table:
     """The table of a results folder.
 
     metric: empty is what the protocols of the rows report by names of their own, if all do; where something else is
     asked, the number that leads among them; else dice. common: only the targets that all lines share, without lines
-    that lack more than half. spread: over which of `SOURCES`.
+    that lack more than half. spread: over which of `SOURCES`. difficulty: of targets; of all sessions, or of those of
+    groups, users or a spread. correlate: columns of which correlations over lines are shown, or `ALL`.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    lines = tuple(name.strip() for name in by.split(",") if name.strip()) or IDENTITY
-    if spread:
-        ignored = {"--groups": groups, "--users": users, "--reference": reference, "--columns": columns != "dataset"}
-        _refuse(f"--spread {source(spread).name}", ignored | {"--per-round": per_round, "--counts": counts})
+    names = tuple(name.strip() for name in by.split(",") if name.strip())
+    plain = {"--reference": reference, "--columns": columns != "dataset", "--per-round": per_round, "--counts": counts}
+    kinds = ("--groups" if groups else "", "--users" if users else "", "--spread" if spread else "")
+    second = dict.fromkeys([*filter(None, kinds)][1:], True)
+    if difficulty:
+        _refuse("--difficulty", plain | second | {"--correlate": correlate, "--aggregation": aggregation != "protocol"})
+    elif correlate:
+        _refuse("--correlate", plain | second | {"--by": by != "" and (groups or users)})
+    elif spread:
+        _refuse(f"--spread {source(spread).name}", {"--groups": groups, "--users": users} | plain)
     statistic = statistic_of(metric, aggregation, failed, empty, round)
-    asked = Layout(metric or "dice", round, statistic.how, statistic.policy, lines, columns)
+    asked = Layout(metric or "dice", round, statistic.how, statistic.policy, names or IDENTITY, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, selection, lead=not reference)
-    if common and not spread:
-        rows, lacking = on_shared(rows, layout.measured(rows), apart_by_effort(rows, layout).by)
+    over = replace(layout, by=names or ("model",)) if correlate else layout
+    rows, meaning = (rows, []) if difficulty else divided(rows, layout)
+    if common and not (spread and not difficulty):
+        apart = LINE if difficulty else apart_by_effort(rows, over).by
+        rows, lacking = on_shared(rows, layout.measured(rows), apart)
         left_out = [*left_out, *lacking]
         if rows.is_empty():
             raise IntraBenchError(f"the lines in {folder} {NONE_SHARED}")
     paper = ",".join(selection.protocol) if reference == "paper" else ""
-    if spread:
+    if difficulty:
+        chosen = replace(layout, metric=metric or scored_by(layout.metric))
+        of = source(spread or "group") if groups or spread else None
+        frame, heading, few, noted = make_difficulty(rows, chosen, names, of, users, interval)
+        table = _with_notes(frame, heading + (_INTERVALS if interval else ""), rows, few, noted, chosen)
+    elif correlate:
+        kind = click_table(groups, users, "") or (source(spread) if spread else None)
+        table = Table(*make_correlations(rows, over, correlate, kind, metric, interval, common), rows)
+    elif spread:
         table = _spread_table(rows, layout, source(spread), interval, common)
     elif clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
-        ignored = {"--by": by, "--columns": columns != "dataset", "--aggregation": aggregation != "protocol"}
-        ignored |= {"--per-round": per_round, "--counts": counts, "--users": groups and users}
-        ignored |= {"--reference": reference and not published, "--round": round is not None and not clicks.rounds}
+        split = [] if published else [name for name in names if name in _OF_TARGETS]
+        ignored = {"--by": len(split) < len(names), "--columns": columns != "dataset"}
+        ignored |= {"--aggregation": aggregation != "protocol", "--per-round": per_round, "--counts": counts}
+        ignored |= {"--users": groups and users, "--reference": reference != "" and not published}
+        ignored |= {"--round": round is not None and not clicks.rounds}
         _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
-        table = _click_table(rows, layout, clicks, metric, published, interval)
+        table = _click_table(rows, layout, clicks, metric, published, interval, split)
     elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
         frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
         table = _with_notes(frame, heading, rows, (), numbers_places(rows, layout, presets), layout)
@@ -136,7 +164,7 @@ def make_table(
     else:
         table = _of_metric(rows, layout, per_round, interval, counts)
     check_round(rows, round, folder)
-    heading = "; ".join(filter(None, [table.heading, selection.words]))
+    heading = "; ".join(filter(None, [table.heading, *meaning, selection.words]))
     return replace(table, heading=heading, left_out=[*left_out, *table.left_out])
 
 
@@ -189,17 +217,38 @@ def _spread_table(rows: pl.DataFrame, layout: Layout, of: Source, interval: bool
 
 
 def _click_table(
-    rows: pl.DataFrame, layout: Layout, clicks: ClickTable, metric: str, published: bool, interval: bool
+    rows: pl.DataFrame,
+    layout: Layout,
+    clicks: ClickTable,
+    metric: str,
+    published: bool,
+    interval: bool,
+    apart: Sequence[str],
 ) -> Table:
-    """A table of clicks, or the published one beside ours."""
-    chosen = metric or (clicks.published if clicks.protocol in rows["protocol"] else "dice")
+    """A table of clicks, or the published one beside ours. apart: columns of targets whose values have lines apart."""
+    chosen = clicks.metric_of(rows, metric)
     if published:
         other = {"--metric": chosen != clicks.published, "--round": layout.round is not None}
         _refuse(f"--reference of {clicks.protocol}", other)
-    frame = clicks.table(rows, chosen, layout.round, layout.policy, interval)
+    parts = rows.partition_by(apart, as_dict=True) if apart else {(): rows}
+    frames, noted, problems = [], [], []
+    for key, part in parts.items():
+        values = {name: pl.lit(value, rows.schema[name]) for name, value in zip(apart, key, strict=True)}
+        try:
+            found = clicks.table(part, chosen, layout.round, layout.policy, interval)
+        except IntraBenchError as error:
+            problems.append((", ".join(map(str, key)), error))
+            continue
+        frames.append(found.select(*(value.alias(name) for name, value in values.items()), pl.all()))
+        for place in clicks.places(part, chosen, layout.round):
+            noted.append(replace(place, notes=place.notes.with_columns(**values), on=[*apart, *place.on]))
+    if not frames:
+        raise problems[0][1]
+    frame = pl.concat(frames).sort(apart, maintain_order=True) if apart else frames[0]
     frame, others = clicks.beside(frame) if published else (frame, [])
+    others += [f"left out: {name}, for {error}" for name, error in problems]
     heading = clicks.describe(chosen) + (_INTERVALS if interval else "")
-    return _with_notes(frame, heading, rows, others, clicks.places(rows, chosen, layout.round), layout)
+    return _with_notes(frame, heading, rows, others, noted, layout)
 
 
 def _other_numbers(rows: pl.DataFrame) -> list[str]:

@@ -101,7 +101,8 @@ class Picture:
     def _slices(self, marks: Sequence[_Mark], box: Box, most: int) -> list[int]:
         """At most `most` slices: first those with prompts made by hand, then others of the target.
 
-        Up to a third of the rest may be slices that only the answer occupies.
+        A single one is that where the target is largest. Up to a third of the rest may be slices that only the answer
+        occupies.
         """
         inside = set(range(box[0], box[3]))
         touched = {mark.box[0] for mark in marks if mark.colour != DERIVED and mark.box[3] - mark.box[0] == 1} & inside
@@ -109,6 +110,8 @@ class Picture:
         answer = set() if self.answer is None else set(self.answer.occupied_slices.tolist()) & inside
         chosen = _spaced(touched, most)
         chosen += _spaced(answer - target - touched, (most - len(chosen)) // 3)
+        if not touched and most == 1:
+            return [int(self.target.mask.voxels_per_slice(self.volume.shape[0]).argmax())]
         if not touched:
             return sorted(chosen + _spaced(target, most - len(chosen)))
         while target and len(chosen) < most:  # always the one farthest from those chosen

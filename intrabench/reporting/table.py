@@ -20,6 +20,7 @@ from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import COUNTS, EFFORT, aggregate, fewest_patients, totals
 from intrabench.statistics.coverage import unequal
+from intrabench.statistics.difficulty import STRATUM, WITHIN_LABEL
 from intrabench.statistics.infinite import INFINITE
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
@@ -237,11 +238,10 @@ def _labels(column: str) -> list[pl.Expr]:
 
 def check_columns(rows: pl.DataFrame, names: Sequence[str]) -> None:
     """Refuse columns that rows do not have."""
+    known = list(dict.fromkeys([*rows.columns, STRATUM, WITHIN_LABEL]))
     for name in names:
         if name not in rows.columns:
-            raise IntraBenchError(
-                f"rows have no column {name!r}{nearest(name, rows.columns)}; they have {', '.join(rows.columns)}"
-            )
+            raise IntraBenchError(f"rows have no column {name!r}{nearest(name, known)}; they have {', '.join(known)}")
 
 
 def readable(frame: pl.DataFrame) -> pl.DataFrame:
@@ -259,13 +259,15 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
     dropped += [name for name in ("dof", *WORDS, UNPLAYED, PARTIAL, BEYOND) if name in frame]
+    if {WITHIN_LABEL, "rank"} <= set(frame.columns):  # targets, whose names have their label, in the order of ranks
+        dropped += [WITHIN_LABEL, "rank", "label", *(["models"] if frame["models"].n_unique() == 1 else [])]
     if {"seconds_human", "average"} <= set(frame.columns) and frame.width - frame.columns.index("seconds_human") <= 3:
         dropped.append("average")  # of a single data set
     if {"protocol", "prompter"} <= set(frame.columns):
         frame = frame.with_columns(prompter=labels.PROMPTER)
     if "weights_sha256" in frame:
         frame = frame.with_columns(pl.col("weights_sha256").str.slice(0, 12))
-    short = {"seconds_human": "human s", "not_applicable": "n/a"}
+    short = {"seconds_human": "human s", "not_applicable": "n/a", "target_ml": "ml"}
     return frame.drop(dropped).rename(short, strict=False)
 
 

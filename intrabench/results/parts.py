@@ -123,7 +123,7 @@ def current_rows(rows: pl.DataFrame) -> pl.DataFrame:
     newest = few.filter(~outdated).sort("failed", -pl.col("written_at"), maintain_order=True)
     kept = newest.unique(["session", "round"], keep="first")["number"]
     dropped = few["number"].filter(~few["number"].is_in(kept.implode()))
-    return only(rows, ~pl.int_range(pl.len(), dtype=dropped.dtype).is_in(dropped.implode()))
+    return only(rows, ~pl.int_range(pl.len()).is_in(dropped.cast(pl.Int64).implode()))
 
 
 def finished_of(rows: pl.DataFrame, rounds: int) -> set[str]:

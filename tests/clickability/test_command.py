@@ -35,15 +35,16 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     (tmp_path / "set/dataset.toml").write_text('name = "seen"\n[labels]\n"*" = "object"\n')
     with (tmp_path / "clicks.csv").open("w", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(["dataset", "full_stem", "click_type", "device", "x", "y", "w", "h"])
+        rows.writerow(["dataset", "full_stem", "click_type", "device", "display", "x", "y", "w", "h"])
         for number, one in enumerate(EXAMPLES):
             name = f"p{number}"
             Image.fromarray(one.image).save(tmp_path / f"set/images/{name}.png")
             Image.fromarray(one.target.astype(np.uint8)).save(tmp_path / f"set/masks/{name}.png")
             stem = name if number % 2 == 0 else f"{name}_ritm_fn"
             Image.fromarray(np.uint8(255) * (one.target & ~one.error)).save(tmp_path / f"previous/{stem}.png")
-            for y, x in one.clicks:
-                rows.writerow(["seen", stem, "fn" if number % 2 else "first", "pc", x, y, SIDE, SIDE])
+            for at, (y, x) in enumerate(one.clicks):
+                device, display = ("mobile", "pc")[at % 2], ("text", "outline", "outline")[at % 3]
+                rows.writerow(["seen", stem, "fn" if number % 2 else "first", device, display, x, y, SIDE, SIDE])
     return ["--clicks", str(tmp_path / "clicks.csv"), "--dataset", str(tmp_path / "set")]
 
 
@@ -76,6 +77,34 @@ def test_evaluate(say: Callable[..., Said], words: list[str], tmp_path: Path) ->
     assert both.filter(click_type="fn")["stems"].to_list() == [3] * 5
     without = say("clickability", "evaluate", *words, "-m", "uniform", "--format", "csv")
     assert set(pl.read_csv(io.StringIO(without.out))["click_type"]) == {"first", "all"}
+
+
+def test_of_one_device(say: Callable[..., Said], words: list[str], wording: SnapshotAssertion) -> None:
+    every, pc = (
+        say("clickability", "evaluate", *words, "-m", "distance", "--format", "csv", *more)
+        for more in ([], ["--device", "pc"])
+    )
+    assert (every.code, pc.code) == (0, 0), pc.err
+    assert every.out != pc.out
+    assert say("clickability", "evaluate", *words, "-m", "distance", "--device", "tablet").err == wording
+
+
+def test_compare(say: Callable[..., Said], words: list[str], tmp_path: Path, wording: SnapshotAssertion) -> None:
+    path, options = words[1], words[2:]
+    sets = [f"{path},device=pc", f"{path},device=mobile"]
+    said = say("clickability", "compare", *sets, *options, *masks(tmp_path), "--least", "5", "--format", "csv")
+    assert said.code == 0, said.err
+    found = pl.read_csv(io.StringIO(said.out))
+    assert found.height == 3 * 3 * 3  # the sets, chance and their difference; click types and all of them; metrics
+    assert found.filter(click_type="fn")["stems"].unique().to_list() == [3]
+    assert say("clickability", "compare", *sets, *options, "--least", "5").out == wording
+    displays = [f"{path},display=text", f"{path},display=outline"]
+    said = say("clickability", "compare", *displays, *options, "--least", "4")
+    assert (said.code, "12 clicks; B:" in said.out) == (0, True), said.out + said.err
+    for other in f"{path},devise=pc", f"{path},pc", f"{path},display=shadow", str(tmp_path / "none.csv"):
+        said = say("clickability", "compare", path, other, *options)
+        assert (said.code, said.err) == (2, wording)
+    assert say("clickability", "compare", *sets, *options).err == wording  # six clicks of each
 
 
 def test_train_resume_and_click(

@@ -36,7 +36,6 @@ def test_in_the_order_of_the_file() -> None:
     found = first_clicks(written(*LINES))
     np.testing.assert_array_equal(found.on("grabcut", target("person1", 7)), [[3, 7], [29, 39], [4, 8]])
     np.testing.assert_array_equal(found.on("grabcut", target("two", 2, others=1)), [[2, 1]])
-    assert found.devices == ["mobile", "pc"]
     assert (found.most(["grabcut"]), found.most(["Mine", "spine_ct"])) == (3, 1)
 
 

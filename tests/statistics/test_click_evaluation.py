@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
+from math import hypot, lcm
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.clickability.click_metrics import click_metrics
+from intrabench.clickability.clicked_images import ClickedImage
 from intrabench.clickability.clicks_csv import RealClicks
 from intrabench.clickability.distance import Distance
 from intrabench.clickability.uniform import Uniform
 from intrabench.errors import IntraBenchError
 from intrabench.randomness import stream
-from intrabench.statistics.click_evaluation import METRICS, ClickedImage, evaluate, means, wide
+from intrabench.statistics.click_evaluation import (
+    CHANCE,
+    DIVISIONS,
+    METRICS,
+    OF_CLICKS,
+    compare,
+    evaluate,
+    means,
+    wide,
+)
+from intrabench.statistics.click_evaluation import MORE as EXCESS
 
 SHAPE = (30, 40)
 
@@ -122,3 +137,61 @@ def test_a_table_for_people() -> None:
     assert line["nss"] == f"{nss['value']:.3f} [{nss['low']:.3f}, {nss['high']:.3f}]"
     (pde,) = table.filter(click_type="fn", metric="pde").to_dicts()
     assert shown.filter(click_type="fn")["pde"].item() == f"{pde['value']:.6f}"  # one entry has no interval
+
+
+def some_clicks(number: int, middle: tuple[float, float], seed: int) -> np.ndarray:
+    return np.rint(np.random.default_rng(seed).normal(middle, 2.5, (number, 2))).astype(np.int64).clip(0, (29, 39))
+
+
+@pytest.mark.parametrize("sizes", [(12, 12), (12, 18)])
+def test_two_sets_of_clicks(sizes: tuple[int, int]) -> None:
+    """PL1 by its definition, WD as the cheapest assignment of so many copies that both sets are equally large."""
+    mine, others = (some_clicks(size, (13, 18), seed) for size, seed in zip(sizes, (1, 2), strict=True))
+    one, other = (replace(entry("a"), clicks=clicks) for clicks in (mine, others))
+    found = compare([one], [other, entry("bb")], scene, "both")
+    assert found["compared"].to_list() == ["both", CHANCE, EXCESS]
+    line = found.row(0, named=True)
+    assert (line["clicks"], line["others"]) == sizes
+    pairs = [abs(y - v) / 12 + abs(x - u) / 20 for (y, x), (v, u) in product(mine.tolist(), others.tolist())]
+    assert line["pl1"] == pytest.approx(sum(pairs) / len(pairs))
+    copies = (np.repeat(clicks, lcm(*sizes) // len(clicks), axis=0) for clicks in (mine, others))
+    cost = cdist(*copies)
+    assert line["wd"] == pytest.approx(cost[linear_sum_assignment(cost)].mean() / hypot(12, 20))
+    assert line["ks"] == 1
+    assert found.row(1, named=True)["ks"] > 0.5
+    for name in OF_CLICKS:
+        assert found[name][2] == pytest.approx(found[name][0] - found[name][1])
+
+
+def test_sets_that_differ_do_so_by_more_than_chance() -> None:
+    left, right, again = (
+        [replace(entry("a" * n), clicks=some_clicks(15, middle, 10 * n + seed)) for n in range(1, 8)]
+        for seed, middle in enumerate([(13, 14), (13, 26), (13, 14)])
+    )
+    apart, alike = (
+        means(compare(left, sets, scene).filter(compared=EXCESS)).filter(click_type="all") for sets in (right, again)
+    )
+    by_metric = {line["metric"]: line for line in apart.iter_rows(named=True)}
+    assert by_metric["pl1"]["low"] > 0.1
+    assert by_metric["wd"]["low"] > 0.1
+    assert by_metric["ks"]["value"] < -0.5
+    for line in alike.iter_rows(named=True):
+        assert line["low"] <= 0 <= line["high"], line
+
+
+def test_chance_depends_on_the_seed_only() -> None:
+    one, other = (replace(entry("a"), clicks=some_clicks(10, (13, 18), seed)) for seed in (1, 2))
+    found, again, others = (compare([one], [other], scene, seed=seed) for seed in (0, 0, 1))
+    assert found.equals(again)
+    assert found.row(0) == others.row(0)
+    assert found.row(1) != others.row(1)
+    assert (found["ks"][1] * DIVISIONS) % 1 == pytest.approx(0)
+
+
+def test_sets_that_cannot_be_compared(wording: SnapshotAssertion) -> None:
+    few, many = entry("a"), replace(entry("a"), clicks=some_clicks(10, (13, 18), 1))
+    for sets in ([few], [many]), ([many], [entry("bb")]), ([many], [replace(many, shape=(60, 80))]):
+        with pytest.raises(IntraBenchError) as caught:
+            compare(*sets, scene)
+        assert caught == wording
+    assert len(compare([few], [many], scene, least=6)) == 3

@@ -115,8 +115,8 @@ def _model(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str:
 
 def contamination(of: Provenance, cites: Bibliography) -> str:
     """Whether weights were trained on the data."""
-    kind = pl.col("seen_in_training").fill_null("unknown")
-    seen = of.rows.select(kind, labels.MODEL.alias("label"), "dataset").unique().sort("label", "dataset")
+    trained_on = pl.col("seen_in_training").fill_null("unknown")
+    seen = of.rows.select(trained_on, labels.MODEL.alias("label"), "dataset").unique().sort("label", "dataset")
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (kind, model), found in seen.group_by("seen_in_training", "label", maintain_order=True):
         groups.setdefault((str(kind), tuple(found["dataset"])), []).append(str(model))

@@ -56,6 +56,11 @@ class LeadingScore(Statistic):
         return digits_of(self.metric)
 
     @property
+    def scale_digits(self) -> int:
+        """Decimals of the score of a round in tables."""
+        return decimals(self.unit)
+
+    @property
     def bounded(self) -> bool:
         """Whether single rounds are scored from 0 to 1, so that there is an area and a number of clicks of them."""
         return self.scale.best == "high" and self.scale.worst == 0 and not self.scale.unit

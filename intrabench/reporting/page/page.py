@@ -20,6 +20,7 @@ from intrabench.reporting.page.answers import answers, budgets_of
 from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
 from intrabench.reporting.page.diagnosis import other_targets, slice_grid
+from intrabench.reporting.page.difficulty import difficulty_panel
 from intrabench.reporting.page.explore import explored
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.leading_score import LeadingScore, leading_score
@@ -36,7 +37,7 @@ from intrabench.reporting.page.narrative import BudgetResults, Names
 from intrabench.reporting.page.protocol_table import capped_numbers, click_grid, protocol_grids
 from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
-from intrabench.reporting.page.strata import strata
+from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.viewer import VIEWS, samples, views
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import without_home
@@ -69,6 +70,7 @@ _CONTENTS = {
     "curves": "Curves",
     "ranking-section": "Ranking",
     "sizes-section": "Sizes",
+    "difficulty-section": "Difficulty",
     "diagnosis-section": "Diagnosis",
     "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
@@ -133,9 +135,11 @@ def write_report(
 def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str, Any]:
     rows, lines, datasets, records = evaluation.rows, evaluation.lines, evaluation.datasets, evaluation.records
     scored = scores(rows, policy=lead.policy)
-    grids = _tables(evaluation, lead, scored)
+    grids = _tables(evaluation, lead, scored, views)
     made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
-    absent = {f"{name}-section" for name in ("perturbed", "clicking", "own", "diagnosis") if not grids[name]}
+    absent = {
+        f"{name}-section" for name in ("perturbed", "clicking", "own", "difficulty", "diagnosis") if not grids[name]
+    }
     return {
         "title": "IntraBench report",
         "subtitle": "; ".join(filter(None, [made, evaluation.selection.words])),
@@ -153,8 +157,8 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str
     }
 
 
-def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> dict[str, Any]:
-    """The tables and answers. dice: `scores`."""
+def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame, views: int) -> dict[str, Any]:
+    """The tables and answers. dice: `scores`. views: the most targets of a data set whose scans are shown."""
     rows, lines, how, policy = evaluation.rows, evaluation.lines, lead.how, lead.policy
     seen = rows.filter(pl.col("seen_in_training") == "yes").select("line", "dataset").unique().rows()
     ends = rows.filter(pl.col("round") == pl.col("round").max().over("session"))  # scores need only the last row
@@ -204,7 +208,8 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
         **_ranking(fair, same, same_draws, names.seen, marked.without_fewer(), lead),
         **claim_section(same, fair.lines, lead),
-        "sizes": tables.size_grid(strata(scored, evaluation.pictures), lines, marked, lead),
+        "sizes": tables.thirds_grid("sizes", strata(scored, evaluation.pictures), "size", SIZES, lines, marked, lead),
+        **difficulty_panel(evaluation, lead, marked, views),
         "diagnosis": [*filter(None, [by_slice, others])],
         "slices": by_slice,
         "other_targets": others,

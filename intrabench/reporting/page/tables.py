@@ -24,7 +24,6 @@ from intrabench.reporting.page.grid import (
 )
 from intrabench.reporting.page.grid import mean as mean_cell
 from intrabench.reporting.page.leading_score import LeadingScore
-from intrabench.reporting.page.strata import SIZES
 from intrabench.statistics.aggregate import Aggregation, aggregate, totals
 from intrabench.statistics.coverage import unequal
 from intrabench.statistics.curves import reached, regressions
@@ -178,18 +177,29 @@ SHORT = "‡"
 _BUDGET, _GOAL = 20, 0.8  # interactions, and the Dice to reach
 
 
-def size_grid(means: pl.DataFrame, lines: pl.DataFrame, notes: Notes, lead: LeadingScore) -> Grid:
-    """The score that leads by size of the target. means: `strata`."""
-    found = {(row["line"], row["size"]): mean_of(row) for row in means.iter_rows(named=True)}
-    shown = dict(means.select("size", "show").iter_rows())
-    sizes = [size for size in SIZES if size in shown]
+def thirds_grid(
+    id: str,
+    means: pl.DataFrame,
+    third: str,
+    names: Sequence[str],
+    lines: pl.DataFrame,
+    notes: Notes,
+    lead: LeadingScore,
+) -> Grid:
+    """The score that leads by thirds of the targets.
+
+    means: by ``line`` and the column `third`, which has `names`, with what each is called as ``show``.
+    """
+    found = {(row["line"], row[third]): mean_of(row) for row in means.iter_rows(named=True)}
+    shown = dict(means.select(third, "show").iter_rows())
+    there = [name for name in names if name in shown]
     return _grid(
-        "sizes",
+        id,
         lines,
-        [shown[size] for size in sizes],
-        lambda line: [mean_cell(found.get((line["line"], size), NO_MEAN), lead.digits) for size in sizes],
+        [shown[name] for name in there],
+        lambda line: [mean_cell(found.get((line["line"], name), NO_MEAN), lead.digits) for name in there],
         notes,
-        [lead.best] * len(sizes),
+        [lead.best] * len(there),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
@@ -95,7 +95,8 @@ def views(
     budget = min(BUDGET, TOTAL // max(len(targets), 1))
     for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
         here = list(group)
-        stored = _stored_case(here[0], datasets[here[0].dataset])
+        versions = {session["dataset_version"] for session in here[0].sessions}
+        stored = stored_case(here[0].dataset, here[0].case, versions, datasets[here[0].dataset])
         for one in here:
             about = {
                 "dataset": one.dataset,
@@ -115,15 +116,15 @@ def views(
             yield about | _target_view(results, one, volume, target, turns, played, joint, budget)
 
 
-def _stored_case(one: Sample, dataset: Dataset | str) -> Any:
-    """The case of a target, or why it is not available."""
+def stored_case(name: str, case: str, versions: Set[str], dataset: Dataset | str) -> Any:
+    """A case of a data set, or why it is not available. versions: those that sessions were played on."""
     if isinstance(dataset, str):
         return dataset
     version = version_of(dataset)
-    if any(session["dataset_version"] != version for session in one.sessions):
-        return f"{one.dataset} has since changed to version {version}"
+    if versions - {version}:
+        return f"{name} has since changed to version {version}"
     try:
-        return store.open_case(dataset, one.case)
+        return store.open_case(dataset, case)
     except IntraBenchError as error:
         return str(error)
 

@@ -1,0 +1,87 @@
+"""A picture of correlations: Pearson's above the diagonal, Spearman's below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from intrabench.errors import IntraBenchError
+from intrabench.reporting.click_tables import click_table
+from intrabench.reporting.correlations import ALL, make_correlations
+from intrabench.reporting.table import Layout
+from intrabench.statistics.evaluation import Evaluation
+from intrabench.statistics.sources import group_of
+
+_HEADS = {"dsb": "dSB", "dgr": "dGR", "dhh": "dHH", "nsr": "NSR", "interactions": "interactions"}
+_HEADS |= {"seconds_human": "human s", "seconds": "machine s"}
+_SIDE = 0.42  # of a cell, inches
+
+
+def correlated(evaluation: Evaluation, columns: Sequence[str] = ()) -> pl.DataFrame:
+    """The correlations that are drawn: over models, between the columns asked for, or else `ALL`; of groups of clicks
+    if there are any. Without columns asked for, the table is empty where models are too few or not comparable.
+    """
+    if columns:
+        return _table(evaluation, columns)
+    with suppress(IntraBenchError):
+        table = _table(evaluation, [ALL])
+        return table if table["pearson"].count() else table.clear()
+    return pl.DataFrame()
+
+
+def _table(evaluation: Evaluation, columns: Sequence[str]) -> pl.DataFrame:
+    of, rows = evaluation.statistic, evaluation.rows
+    layout = Layout(of.metric, of.round, of.how, of.policy, ("model",), root=evaluation.root)
+    grouped = any(map(group_of, rows["prompter"].unique()))
+    return make_correlations(rows, layout, columns, click_table(groups=grouped, users=False, published=""))[0]
+
+
+def correlation_figure(table: pl.DataFrame, head: Callable[[str], str], panels_of: Callable[..., Any]) -> Any:
+    """A matrix for each data set and click model.
+
+    table: `correlations`. head: what a metric is called. panels_of: makes a figure with panels of these titles.
+    """
+    apart = [name for name in ("clicks", "dataset") if name in table.columns]
+    names = list(dict.fromkeys([*table["a"], *table["b"]]))
+    parts = table.partition_by(apart, as_dict=True, maintain_order=True)
+    figure, panels = panels_of([_title(key, one) for key, one in parts.items()], False)
+    wide, high = (max(2.6, 1.1 + _SIDE * len(names)), 1.3 + _SIDE * len(names))
+    columns = max(1, min(len(panels), 3))
+    figure.set_size_inches(wide * columns + 0.8, high * -(-len(panels) // columns) + 0.2)
+    labels = [_HEADS.get(name) or _head(name, head) for name in names]
+    for number, (panel, one) in enumerate(zip(panels, parts.values(), strict=True)):
+        matrix = np.full((len(names), len(names)), np.nan)
+        for a, b, pearson, spearman in one.select("a", "b", "pearson", "spearman").iter_rows():
+            first, second = names.index(a), names.index(b)
+            matrix[first, second] = np.nan if pearson is None else pearson
+            matrix[second, first] = np.nan if spearman is None else spearman
+        shown = panel.imshow(matrix, cmap="PuOr", vmin=-1, vmax=1)
+        for (row, column), value in np.ndenumerate(matrix):
+            if not np.isnan(value):
+                colour = "white" if abs(value) > 0.5 else "black"
+                text = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+                panel.text(column, row, text, ha="center", va="center", color=colour, fontsize=6)
+        panel.set_xticks(range(len(names)), labels, rotation=45, ha="right", rotation_mode="anchor")
+        panel.set_yticks(range(len(names)), [""] * len(names) if number % columns else labels)
+        panel.tick_params(length=0)
+        panel.spines[:].set_visible(False)
+    figure.colorbar(shown, ax=panels, shrink=0.7, label="Pearson above,\nSpearman below the diagonal")
+    return figure
+
+
+def _title(key: Sequence[object], one: pl.DataFrame) -> str:
+    return f"{', '.join(map(str, reversed(key)))} ({max(one['lines'])} models)"
+
+
+def _head(name: str, head: Callable[[str], str]) -> str:
+    """What a column is called."""
+    spec, _, field = name.rpartition(".")
+    if spec and field in _HEADS:
+        return f"{_HEADS[field]} of {_head(spec, head)}"
+    with suppress(IntraBenchError):
+        return head(name)
+    return name
