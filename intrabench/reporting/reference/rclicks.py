@@ -119,7 +119,7 @@ def _beside(
     if not printed:
         raise IntraBenchError(
             "; ".join(others.values())
-            or "none of these results is in RClicks: it has sam and sam2 among our models, and the data sets "
+            or "none of these results is in RClicks: it has sam, sam2 and mobile_sam among our models, and the data sets "
             f"{', '.join(DATASETS)}"
         )
     theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
