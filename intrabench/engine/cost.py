@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from intrabench.engine.environment import memory_mb, peak_gpu_mb, peak_memory_mb, reset_peaks
+from intrabench.engine.environment import peak_gpu_mb, peak_memory_mb, reset_peaks
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
@@ -22,7 +22,7 @@ from intrabench.play.lockstep import ask
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
 
-REPEATS = 5
+REPEATS = 3
 """Times are medians of so many images or requests."""
 
 
@@ -31,8 +31,8 @@ class Cost:
     """Of an image and its first answer, which for models of slices encodes one slice; and of a further answer there.
 
     parameters: of its networks; None if they are not torch's. gflops: 10^9 operations as torch counts them, in which a
-    multiplication and an addition are two; None without parameters. memory_mb: the growth at its peak, in MiB, of the
-    GPU if it computes there. first_ms, next_ms: milliseconds. device: where, with the precision.
+    multiplication and an addition are two; None without parameters. memory_mb: the peak in MiB, of what torch has on the
+    GPU, or of the whole process without one. first_ms, next_ms: milliseconds. device: where, with the precision.
     """
 
     parameters: int | None
@@ -57,7 +57,7 @@ def measured(runner: ModelRunner, volume: Volume, requests: Sequence[Request]) -
     """What a loaded model of this process costs on an image; requests: two of one slice, of different sessions."""
     modules = _modules(runner.model)
     reset_peaks()
-    before, first, further = memory_mb(), list[float](), list[float]()
+    first, further = list[float](), list[float]()
     for _ in range(REPEATS):
         started = time.perf_counter()
         with runner.open(volume) as image:
@@ -72,7 +72,7 @@ def measured(runner: ModelRunner, volume: Volume, requests: Sequence[Request]) -
     return Cost(
         sum(one.numel() for module in modules for one in module.parameters()) if modules else None,
         *operations,
-        round(max(0.0, peak_memory_mb() - before) if peak is None else peak, 1),
+        peak_memory_mb() if peak is None else peak,
         *(round(1000 * median(each), 2) for each in (first, further)),
         f"{runner.model.runtime.device}, {runner.model.runtime.dtype}",
     )
