@@ -22,7 +22,7 @@ _ACROSS, _LINE = 5, 46
 def sheet() -> Image.Image:
     """A tile for each score, each kind of error, and what is none, with its words."""
     dataset = registry.make("datasets", PHANTOM)
-    volume, targets = dataset.load(dataset.cases()[0], Files(None, None))
+    volume, targets = dataset.load(dataset.cases()[0], Files(None, None))  # type: ignore[arg-type]
     found = gallery([Slice.of(target, volume) for target in targets], np.random.default_rng(0))
     tiles = [
         (one, f"{one.get('score', '')} {one['text']} (Dice {one['dice']:.2f})".strip())

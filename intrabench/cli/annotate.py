@@ -131,9 +131,9 @@ def _collect(
         tokens: dict[str, str] = {}
 
         def make(hosts: frozenset[str]) -> ASGIApp:
-            scenes = Scenes(made, cases, targets, folder, window)
+            scenes = Scenes(made, cases, targets, folder, window, named=display == "text")
             echo(*scenes.notes, err=True)
-            collection = stack.enter_context(Collection(folder, scenes, display))  # type: ignore[arg-type]
+            collection = stack.enter_context(Collection(folder, scenes, display))
             tokens.update(tokens_of(results, rater))
             echo(f"{several(len(scenes), 'target')} each; clicks go to {folder / FILE}", err=True)
             return make_app(collection, tokens, hosts, title)

@@ -85,9 +85,7 @@ def clickability_filter(
     )
     kept = valid(rows, RADIUS if radius is None else radius)
     if kept.is_empty():
-        raise IntraBenchError(
-            f"none of the {len(rows)} clicks of {clicks} counts; collect more, or give a larger --radius"
-        )
+        raise IntraBenchError(f"no click of {clicks} counts; collect more, or give a larger --radius")
     with writing(file), atomically(file) as part:
         kept.write_csv(part)
     note(f"wrote {len(kept)} of {len(rows)} clicks to {file}")

@@ -68,13 +68,16 @@ def measured(runner: ModelRunner, volume: Volume, requests: Sequence[Request]) -
             further.append(time.perf_counter() - between)
     on_gpu = runner.model.runtime.device != "cpu"
     peak = peak_gpu_mb() if on_gpu else None
-    operations = _operations(runner, volume, requests) if modules else (None, None)
+    memory = peak_memory_mb() if peak is None else peak
+    of_first, of_next = _operations(runner, volume, requests) if modules else (None, None)
     return Cost(
-        sum(one.numel() for module in modules for one in module.parameters()) if modules else None,
-        *operations,
-        peak_memory_mb() if peak is None else peak,
-        *(round(1000 * median(each), 2) for each in (first, further)),
-        f"{runner.model.runtime.device}, {runner.model.runtime.dtype}",
+        parameters=sum(one.numel() for module in modules for one in module.parameters()) if modules else None,
+        first_gflops=of_first,
+        next_gflops=of_next,
+        memory_mb=memory,
+        first_ms=round(1000 * median(first), 2),
+        next_ms=round(1000 * median(further), 2),
+        device=f"{runner.model.runtime.device}, {runner.model.runtime.dtype}",
     )
 
 
@@ -92,7 +95,7 @@ def remember(model: Model, cost: Cost) -> None:
 def recalled(model: Model) -> Cost | None:
     """What `check` measured last of a model on this machine; None if it did not, or the file is damaged."""
     number = float | None
-    types = {"parameters": int | None, "first_gflops": number, "next_gflops": number, "device": str}
+    types: dict[str, Any] = {"parameters": int | None, "first_gflops": number, "next_gflops": number, "device": str}
     types |= dict.fromkeys(("memory_mb", "first_ms", "next_ms"), float)
     try:
         return Cost(**read_json(_file(model), types, [*types]))

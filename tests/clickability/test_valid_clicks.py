@@ -58,5 +58,5 @@ def test_clicks_of_others_have_no_distances(tmp_path: Path, say: Any, wording: S
     assert pl.read_csv(tmp_path / "valid.csv")["beside"].to_list() == [0] * 7 + [2]
     (tmp_path / "bad.csv").write_text(head + "slices,a,first,1,2,9,8,pc,cutout,r1,9\n")
     told = say("clickability", "filter", str(tmp_path / "bad.csv"), "--file", str(tmp_path / "valid.csv"))
-    assert told.code == 1
+    assert told.code == 2
     assert told.err.replace(str(tmp_path), "FOLDER") == wording

@@ -51,11 +51,13 @@ def test_embedding_is_the_official_one(embedding: np.ndarray[Any, Any]) -> None:
 
 @pytest.mark.parametrize("case", ["points", "box"])
 def test_answers_are_the_official_ones(model: MobileSAM, embedding: np.ndarray[Any, Any], case: str) -> None:
-    points = np.column_stack([GOLDEN["coords"][:, ::-1], GOLDEN["labels"]]) if case == "points" else ()
+    rows: list[list[int]] = np.column_stack([GOLDEN["coords"][:, ::-1], GOLDEN["labels"]]).tolist()
+    points = rows if case == "points" else []
     x0, y0, x1, y1 = GOLDEN["box"].tolist()
     box = (y0, x0, y1, x1) if case == "box" else None
     asked = item(points, box, None, embedding=embedding, shape=GOLDEN["image"].shape[:2])
     (result,) = model.decode([asked])
+    assert result.logits is not None
     close(result.logits[::4, ::4], GOLDEN[f"{case}_low_s"])
     assert np.array_equal(result.mask, GOLDEN[f"{case}_mask"])
     assert 0 < result.mask.mean() < 1

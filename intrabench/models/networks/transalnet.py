@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -53,6 +54,7 @@ class _Encoder(nn.Module):
 class _Decoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
+        self.conv7: nn.Module
         for n, (inputs, outputs) in enumerate(itertools.pairwise(_WIDTHS), start=1):
             setattr(self, f"conv{n}", nn.Conv2d(inputs, outputs, 3, padding=1))
             if outputs > 1:
@@ -83,16 +85,16 @@ class _Transformer(nn.Module):
         super().__init__()
         self.patch_embeddings = nn.Conv2d(channels, width, 1)
         self.position_embeddings = nn.Parameter(torch.zeros(1, places, width))
-        self.transformer_encoder = nn.Module()
+        self.transformer_encoder: Any = nn.Module()
         self.transformer_encoder.layer = nn.ModuleList(_Block(width, heads) for _ in range(2))
         self.transformer_encoder.encoder_norm = nn.LayerNorm(width, eps=1e-6)
 
     def forward(self, picture: Tensor) -> Tensor:
-        places = self.patch_embeddings(picture).flatten(2).transpose(1, 2) + self.position_embeddings
+        places: Tensor = self.patch_embeddings(picture).flatten(2).transpose(1, 2) + self.position_embeddings
         for block in self.transformer_encoder.layer:
             places = block(places)
         places = self.transformer_encoder.encoder_norm(places)
-        return places.transpose(1, 2).unflatten(2, picture.shape[2:])
+        return places.transpose(1, 2).reshape(len(picture), -1, *picture.shape[2:])
 
 
 class _Block(nn.Module):
@@ -100,7 +102,8 @@ class _Block(nn.Module):
         super().__init__()
         self.heads = heads
         self.attention_norm, self.ffn_norm = (nn.LayerNorm(width, eps=1e-6) for _ in range(2))
-        self.attn, self.ffn = nn.Module(), nn.Module()
+        self.attn: Any = nn.Module()
+        self.ffn: Any = nn.Module()
         for name in ("query", "key", "value", "out"):
             setattr(self.attn, name, nn.Linear(width, width))
         self.ffn.fc1, self.ffn.fc2 = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)

@@ -117,11 +117,23 @@ class Collection:
                 raise Refused("the click is beside the picture; click on it")
             if device not in DEVICES:
                 raise Refused(f"the device is {device!r:.20}, expected {' or '.join(DEVICES)}")
-            where = {"x": x, "y": y, "w": width, "h": height}
-            named = {"image_stem": scene.stem, "object_stem": scene.number, "model_type": ""}
-            told = {"device": device, "display": self.display, "rater": rater, "seconds": round(seconds, 3), "id": id}
             one = CollectedClick(
-                scene.dataset, _stem(scene), "first", **where, **named, **told, beside=beside(mask, y, x)
+                dataset=scene.dataset,
+                full_stem=_stem(scene),
+                click_type="first",
+                x=x,
+                y=y,
+                w=width,
+                h=height,
+                image_stem=scene.stem,
+                object_stem=scene.number,
+                model_type="",
+                device=device,
+                display=self.display,
+                rater=rater,
+                seconds=round(seconds, 3),
+                beside=beside(mask, y, x),
+                id=id,
             )
             self._append(asdict(one))
             self._clicked[id] = {name: str(value) for name, value in asdict(one).items()}

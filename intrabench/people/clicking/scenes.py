@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -60,8 +61,9 @@ class Scenes:
         targets: Sequence[str],
         folder: Path,
         window: str = "",
+        named: bool = False,
     ) -> None:
-        """Download and convert the cases.
+        """Download and convert the cases. named: leave out targets that their name does not tell from others.
 
         Raises:
             IntraBenchError: nothing is left.
@@ -77,9 +79,13 @@ class Scenes:
                     self.notes.append(f"{dataset.short_spec}, case {case}: {in_words(error)}")
                     continue
                 indexes.append(index)
+                names = Counter(info.label for info in index.targets)
                 for info in select_targets(index, targets):
-                    if info.voxels:
+                    if named and names[info.label] > 1:
+                        self.notes.append(f"{dataset.short_spec}, case {case}: several targets are called {info.label}")
+                    elif info.voxels:
                         self._add(dataset, case, info, index)
+        self.notes = list(dict.fromkeys(self.notes))
         check_targets(indexes, targets)
         if not self._scenes:
             raise IntraBenchError("; ".join(["there is no target to click", *self.notes]))

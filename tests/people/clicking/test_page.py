@@ -16,10 +16,11 @@ from tests.tabs import Tabs
 
 Browsers = tuple[Tabs, Tabs]
 PHANTOM = "phantom:shape=12x40x44,instances=2"
+ALONE = "phantom:shape=12x40x44,instances=1"
 
 
-def collecting(display: str, *more: str) -> Any:
-    words = ["annotate", "--first-clicks", display, "-d", PHANTOM, "--cases", "first:1", "--out", "out"]
+def collecting(display: str, *more: str, data: str = PHANTOM) -> Any:
+    words = ["annotate", "--first-clicks", display, "-d", data, "--cases", "first:1", "--out", "out"]
     return running([*words, "--rater", "r1", "--rater", "r2", *more], ["r1", "r2"])
 
 
@@ -82,7 +83,7 @@ def test_clicks_of_people_become_a_file_for_clickability_models(
 
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_each_display_shows_what_it_should(browsers: Browsers, data: Path, display: str) -> None:
-    with collecting(display, "--targets", "*.1") as server:
+    with collecting(display, "--targets", "*.1", data=ALONE if display == "text" else PHANTOM) as server:
         one = person(browsers[0], server.links["r2"], size=(820, 1180))
         one.press("Enter")
         phase(one, "target")
@@ -104,4 +105,5 @@ def test_each_display_shows_what_it_should(browsers: Browsers, data: Path, displ
 def test_a_wrong_display_is_told(say: Any, wording: Any) -> None:
     assert say("annotate", "--first-clicks", "sound", "-d", PHANTOM).err == wording
     assert say("annotate", "--first-clicks", "text").err == wording
+    assert say("annotate", "--first-clicks", "text", "-d", PHANTOM, "--cases", "first:1").err == wording
     assert say("annotate", "--first-clicks", "text", "-d", PHANTOM, "--model", "random_walker").err == wording

@@ -27,7 +27,7 @@ from tests.people.rating.test_page import Browsers, Rater
 @pytest.fixture(scope="module")
 def slices() -> list[Slice]:
     dataset = registry.make("datasets", "phantom:shape=6x48x48,instances=2,spacing=3x2x1")
-    volume, targets = dataset.load(dataset.cases()[0], Files(None, None))
+    volume, targets = dataset.load(dataset.cases()[0], Files(None, None))  # type: ignore[arg-type]
     return [Slice.of(target, volume) for target in targets]
 
 
@@ -46,7 +46,7 @@ def test_each_kind_of_error_has_a_picture_that_shows_it(slices: list[Slice]) -> 
     assert dice["prompt"] == 0
     assert all(0.5 < dice[id] < 1 for id in dice if id != "prompt")
     (none,) = found["no_errors"]
-    assert 0.8 < none["dice"] < 1
+    assert 0.7 < none["dice"] < 1
     for one in [*found["scores"], *found["errors"], none]:
         picture = Image.open(io.BytesIO(base64.b64decode(one["picture"].partition(",")[2])))
         assert max(picture.size) == 220
@@ -54,7 +54,7 @@ def test_each_kind_of_error_has_a_picture_that_shows_it(slices: list[Slice]) -> 
 
 def test_a_slice_is_where_the_target_is_largest_and_keeps_its_proportions(slices: list[Slice]) -> None:
     dataset = registry.make("datasets", "phantom:shape=6x48x48,instances=2,spacing=3x2x1")
-    _, targets = dataset.load(dataset.cases()[0], Files(None, None))
+    _, targets = dataset.load(dataset.cases()[0], Files(None, None))  # type: ignore[arg-type]
     for one, target in zip(slices, targets, strict=True):
         assert np.count_nonzero(one.area) == target.mask.array.sum(axis=(1, 2)).max()
         assert one.aspect == 2
