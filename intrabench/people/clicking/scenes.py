@@ -23,8 +23,8 @@ from intrabench.files.grid import acquisition_plane
 from intrabench.files.names import file_name
 from intrabench.mask import Bools
 from intrabench.people.clicking.displays import Picture
+from intrabench.people.slices import largest_slice, seen, slice_picture
 from intrabench.play.validate import Refused
-from intrabench.reporting.windows import windows
 from intrabench.target import TargetInfo
 from intrabench.volume import Volume
 
@@ -134,16 +134,11 @@ class Scenes:
         stored = store.open_case(dataset, case)
         (target,) = stored.targets([id])
         if scene.dataset != SLICES:
-            return _colours(stored.volume.array[0]), target.mask.to_array(target.shape)[0]
+            return slice_picture(stored.volume, 0, target.mask), target.mask.to_array(target.shape)[0]
         plane = acquisition_plane(stored.index.shape, stored.index.spacing_mm)
         volume, target = stored.volume.turned(plane), target.turned(plane)
-        areas = target.mask.array.sum(axis=(1, 2))
-        z = target.mask.start[0] + int(areas.argmax())
-        _, presets, start = windows(volume.array[z], volume, target.mask, self._window)
-        _, low, high = presets[start]
-        grey = np.clip((volume.array[z] - low) / max(high - low, 1e-6), 0, 1) * 255
-        turned = slice(None, None, -1)  # anterior and the patient's right are at the top and on the left of the screen
-        picture = _colours(np.rint(grey[turned, turned]).astype(np.uint8))
+        z, turned = largest_slice(target.mask), seen(volume)
+        picture = np.ascontiguousarray(slice_picture(volume, z, target.mask, self._window)[turned, turned])
         mask: Bools = np.ascontiguousarray(target.mask.to_array(target.shape)[z][turned, turned])
         self._store(scene.stem, {"images": picture, "masks": mask.astype(np.uint8) * 255})
         return picture, mask
@@ -156,9 +151,3 @@ class Scenes:
                     path.parent.mkdir(parents=True, exist_ok=True)
                     with atomically(path) as part:
                         Image.fromarray(array).save(part, "PNG")
-
-
-def _colours(array: Any) -> Picture:
-    """An 8-bit picture as RGB ``(y, x, 3)``."""
-    found: Picture = np.ascontiguousarray(array if array.ndim == 3 else np.repeat(array[..., None], 3, axis=2))
-    return found[..., :3]

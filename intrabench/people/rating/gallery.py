@@ -19,8 +19,8 @@ from PIL import Image
 from intrabench.mask import Bools, Mask, grow
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, damaged
+from intrabench.people.slices import largest_slice, seen, slice_picture
 from intrabench.reporting.pictures import ANSWER, TARGET
-from intrabench.reporting.windows import windows
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -33,31 +33,22 @@ SIDE = 220
 class Slice:
     """A target in the slice in which it is largest. picture: RGB ``(y, x, 3)``. aspect: a pixel's height by its width.
 
-    photo: as it is seen; slices of scans are seen with their rows and columns backwards.
+    turned: how rows and columns lie on the screen.
     """
 
     target: Target
     picture: NDArray[np.uint8]
     aspect: float
-    photo: bool
+    turned: slice
 
     @classmethod
     def of(cls, target: Target, volume: Volume, window: str = "") -> Slice:
         """volume: in the plane in which it is read, as the target. window: as of `ct_window`."""
-        z = target.mask.start[0] + int(target.mask.array.sum(axis=(1, 2)).argmax())
-        layer = volume.array[z]
-        if volume.is_photo:
-            picture = layer[..., :3] if layer.ndim == 3 else np.repeat(layer[..., None], 3, axis=2)
-        else:
-            layer = layer[..., 0] if layer.ndim == 3 else layer
-            _, presets, start = windows(layer, volume, target.mask, window)
-            _, low, high = presets[start]
-            grey = np.rint(np.clip((layer - low) / max(high - low, 1e-6), 0, 1) * 255).astype(np.uint8)
-            picture = np.repeat(grey[..., None], 3, axis=2)
+        z = largest_slice(target.mask)
         area = target.mask.to_array(target.shape)[z]
         flat = replace(target, mask=Mask.of(area[None], (0, 0, 0)), shape=(1, *area.shape), siblings=())
         aspect = target.spacing_mm[1] / target.spacing_mm[2]
-        return cls(flat, np.ascontiguousarray(picture, np.uint8), aspect, volume.is_photo)
+        return cls(flat, slice_picture(volume, z, target.mask, window), aspect, seen(volume))
 
     @property
     def area(self) -> Bools:
@@ -212,11 +203,10 @@ def picture_of(one: Slice, example: Bools) -> Image.Image:
     y0, x0, y1, x1 = rows.start, columns.start, rows.stop, columns.stop
     margin = max(3, round(0.15 * max(y1 - y0, x1 - x0)))
     _, y0, x0, _, y1, x1 = grow((0, y0, x0, 1, y1, x1), (0, margin, margin), (1, *both.shape))
-    turned = slice(None, None, 1 if one.photo else -1)
     cut = [each[y0:y1, x0:x1] for each in (one.picture, one.area, example)]
     tall, wide = (y1 - y0) * one.aspect, float(x1 - x0)
     size = round(SIDE * wide / max(tall, wide)), round(SIDE * tall / max(tall, wide))
-    picture, *areas = (each[turned, turned] for each in cut)
+    picture, *areas = (each[one.turned, one.turned] for each in cut)
     drawn = np.array(Image.fromarray(np.ascontiguousarray(picture)).resize(size, Image.Resampling.BILINEAR))
     for area, colour, thick in zip(areas, (TARGET, ANSWER), (1, 2), strict=True):
         large = np.array(Image.fromarray(np.ascontiguousarray(area)).resize(size, Image.Resampling.NEAREST))
