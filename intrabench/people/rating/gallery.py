@@ -25,6 +25,8 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 FILE = "gallery.json"
+LEAST = 40
+"""Pixels of a target of which examples are made."""
 SIDE = 220
 """Pixels of the longer side of a picture."""
 
@@ -59,8 +61,10 @@ class Slice:
 def gallery(slices: Sequence[Slice], rng: np.random.Generator) -> dict[str, Any]:
     """What the page shows: a picture for each score, each kind of error, and what is none; empty without slices.
 
-    slices: of several targets, which are taken in turn.
+    slices: of several targets, which are taken in turn; those of very small ones, and of ones that fill the image, are
+    left out, because not every error can be shown on them.
     """
+    slices = [one for one in slices if LEAST <= np.count_nonzero(one.area) <= one.area.size / 2]
     if not slices:
         return {}
     number = -1

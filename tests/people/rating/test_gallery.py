@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from PIL import Image
 
 from intrabench.datasets.base import Files
+from intrabench.mask import Mask
 from intrabench.people.rating import guideline
 from intrabench.people.rating.bundle import write_bundle
 from intrabench.people.rating.design import design
@@ -60,6 +62,16 @@ def test_a_slice_is_where_the_target_is_largest_and_keeps_its_proportions(slices
         assert one.aspect == 2
 
 
+def test_no_examples_are_made_of_what_cannot_show_every_error(slices: list[Slice]) -> None:
+    (shape,) = {one.area.shape for one in slices}
+    full, small = np.ones((1, *shape), bool), np.zeros((1, *shape), bool)
+    small[0, :5, :5] = True
+    for area in (full, small):
+        unfit = [replace(one, target=replace(one.target, mask=Mask.of(area, (0, 0, 0)))) for one in slices]
+        assert gallery(unfit, np.random.default_rng(0)) == {}
+    assert gallery([], np.random.default_rng(0)) == {}
+
+
 def test_no_example_shows_a_reference_that_is_hidden_among_the_masks(study: Study) -> None:
     """Examples are of the targets of the training, which no anchor is of."""
     key = study.key.values()
@@ -72,8 +84,6 @@ def test_no_example_shows_a_reference_that_is_hidden_among_the_masks(study: Stud
 
 
 def test_without_training_there_are_none(results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
     monkeypatch.setenv("INTRABENCH_DATA", str(results.parent / "data"))
     made, _ = design(results, tmp_path / "plain", replace(PLAN, training=0))
     assert made.about("r1")["gallery"] is False
