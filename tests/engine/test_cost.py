@@ -28,6 +28,12 @@ def test_of_a_network_parameters_and_operations_are_counted(data: Path) -> None:
         def build(self) -> Any:
             return torch.nn.Conv2d(1, 1, 3, padding=1)
 
+        def decoded(self, *asked: Any) -> Any:
+            """Attention among 64 places of 16 channels: two products of 64 x 64 x 16."""
+            places = torch.ones(1, 1, 64, 16)
+            torch.nn.functional.scaled_dot_product_attention(places, places, places)
+            return super().decoded(*asked)
+
         def encode(self, images: Any) -> Any:
             with self.computing():
                 for image in images:
@@ -40,8 +46,9 @@ def test_of_a_network_parameters_and_operations_are_counted(data: Path) -> None:
     assert cost is not None
     assert str(cost) == found["cost"].message
     assert cost.parameters == 10
-    assert cost.first_gflops == pytest.approx(2 * 9 * SIDE**2 / 1e9)
-    assert cost.next_gflops == 0
+    attention = 2 * 2 * 64 * 64 * 16
+    assert cost.first_gflops == pytest.approx((2 * 9 * SIDE**2 + attention) / 1e9)
+    assert cost.next_gflops == pytest.approx(attention / 1e9)
     assert min(cost.memory_mb, cost.first_ms, cost.next_ms) > 0
 
 
