@@ -41,7 +41,8 @@ def _models() -> Iterator[Row]:
                 models.setdefault(_about(file), [])
                 if entry.name not in models[_about(file)]:
                     models[_about(file)].append(entry.name)
-    models[_about(weights.get("rclicks"))] = ["clickability:model=rclicks"]
+    for name in ("rclicks", "transalnet"):
+        models[_about(weights.get(name))] = [f"clickability:model={name}"]
     models[_about(weights.get("clip_merges"))] = ["texts of segvol"]
     for about, names in models.items():
         yield ", ".join(f"`{name}`" for name in names), *about

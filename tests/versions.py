@@ -2,7 +2,8 @@
 
 ``python -m tests.versions`` writes the file, once the `version` of what behaves otherwise was raised.
 
-Without networks, which round differently on other machines, and without what needs a file brought by hand (rclicks).
+Without networks, which round differently on other machines, and without what needs a file brought by hand (rclicks,
+transalnet).
 What comes out of floating point is rounded far above what CPUs differ in; of random_walker and grabcut, which solve
 equations, only the mask of an easy case counts.
 """
@@ -89,7 +90,7 @@ def _components() -> Iterator[tuple[registry.Room, str]]:
     for spec in VARIANTS:
         yield "prompters", spec
     for name, entry in registry.entries("clickability").items():
-        if entry.origin == "intrabench" and name != "rclicks":
+        if entry.origin == "intrabench" and name not in ("rclicks", "transalnet"):
             yield "clickability", name
     for name, entry in registry.entries("metrics").items():
         if entry.origin == "intrabench":
@@ -181,7 +182,12 @@ def _given(target: Target) -> Turn:
 
 def _map(model: Clickability, target: Target) -> Any:
     error = _answers(target)[1].crop(target.mask.box) ^ target.mask.crop(target.mask.box)
-    found = model.probability(None, target.mask.crop(target.mask.box), error, SPACING_MM)
+    inside = target.mask.crop(target.mask.box)
+    if model.looks:  # at one slice
+        z = int(error.sum(axis=(1, 2)).argmax())
+        found = model.probability(np.zeros((*error.shape[1:], 3), np.uint8), inside[z], error[z], SPACING_MM[1:])
+    else:
+        found = model.probability(None, inside, error, SPACING_MM)
     return np.round(np.asarray(found, dtype=np.float64), 5).tolist()
 
 

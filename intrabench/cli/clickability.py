@@ -130,6 +130,34 @@ def _show(table: pl.DataFrame, of: str, format: str, title: str) -> None:
         echo(*formatted(shown, format).removesuffix("\n").split("\n"))
 
 
+@clickability_app.command("filter")
+def clickability_filter(
+    clicks: Annotated[Path, typer.Argument(help="File of clicks that `intrabench annotate --first-clicks` wrote.")],
+    file: Annotated[Path, typer.Option("--file", help="The file to write, FILE.csv.")],
+    radius: Annotated[
+        float | None, typer.Option("--radius", min=0, help="Pixels that a click may lie beside its target. Default: 5.")
+    ] = None,
+) -> None:
+    """Keep the clicks that count, as RClicks did: of people who hit 7 of 10 targets, and at most a radius beside."""
+    import polars as pl
+
+    from intrabench.cli.console import note
+    from intrabench.clickability.clicks_csv import read_clicks
+    from intrabench.clickability.valid_clicks import RADIUS, valid
+    from intrabench.files.atomic import atomically, writing
+
+    read_clicks(clicks)  # says what is wrong with it
+    rows = pl.read_csv(
+        clicks, schema_overrides={"image_stem": pl.String, "object_stem": pl.String}, infer_schema_length=None
+    )
+    kept = valid(rows, RADIUS if radius is None else radius)
+    if kept.is_empty():
+        raise IntraBenchError(f"no click of {clicks} counts; collect more, or give a larger --radius")
+    with writing(file), atomically(file) as part:
+        kept.write_csv(part)
+    note(f"wrote {len(kept)} of {len(rows)} clicks to {file}")
+
+
 @clickability_app.command("train")
 def clickability_train(
     clicks: Clicks,

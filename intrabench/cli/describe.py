@@ -48,12 +48,15 @@ def describe(name: str) -> str:
 
 def described(name: str) -> str:
     """What a model says about itself, or what is known of anything else, as JSON; a list, if several have the name."""
+    from intrabench.engine.cost import recalled
     from intrabench.models.about import about
 
     bare, _, parameters = name.partition(":")
     found = registry.named(bare)
     if any(room == "models" for room, _ in found) or registry.full_spec(name) != name:
-        return json.dumps(about(registry.make("models", name)), indent=1)
+        model = registry.make("models", name)
+        cost = recalled(model)
+        return json.dumps({**about(model), "cost": cost and asdict(cost)}, indent=1)
     if bare in PROTOCOLS:
         return json.dumps(_protocol_facts(protocol(name)), indent=1)
     if bare in NUMBERS:
@@ -198,7 +201,14 @@ def _model(model: Any) -> list[str]:
         lines += [f"points of strokes (one_negative, one or all): {model.abilities.strokes}"]
     lines += [f"needs: {install_command(model.extra)}"] if model.extra else []
     lines += [f"note: {warning}"] if model.extra and (warning := caution(model.extra)) else []
-    return lines + _weights(model)
+    return [*lines, *_weights(model), f"cost: {_cost(model)}"]
+
+
+def _cost(model: Any) -> str:
+    """What `check` measured of a model, in words."""
+    from intrabench.engine.cost import recalled
+
+    return str(recalled(model) or f"not measured here; `intrabench check {model.short_spec}` measures it")
 
 
 def _weights(model: Any) -> list[str]:

@@ -16,12 +16,13 @@ from typer.main import get_command_name
 
 from intrabench import __version__
 from intrabench.cli import options, verbosity
+from intrabench.cli.annotate import annotate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo, note
 from intrabench.cli.data import data_app
 from intrabench.cli.job import add_job
 from intrabench.cli.output import Output
-from intrabench.cli.people import annotate, calibrate, gap, rate_app
+from intrabench.cli.people import calibrate, gap, rate_app
 from intrabench.cli.publishing import add_exports, add_submit, board_app, methods
 from intrabench.cli.report import add_reports
 from intrabench.cli.results import add_results, export_app, failures

@@ -1,8 +1,7 @@
-"""Commands for people: blind ratings, annotation, calibration, and people beside simulated users."""
+"""Commands for people: blind ratings, calibration, and people beside simulated users."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
 from intrabench.cli.results import Out, tell_lacking, tell_selection
-from intrabench.cli.shared import Cases, Json, Plugins, Targets, add_plugins, flag, show
+from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
@@ -166,61 +165,6 @@ def _study(folder: Path) -> Study:
     from intrabench.people.rating.study import Study
 
     return Study.open(folder)
-
-
-def annotate(
-    model: o.Models = [],  # noqa: B006
-    dataset: o.Datasets = [],  # noqa: B006
-    rater: Annotated[list[str], typer.Option("--rater", help="Pseudonym of a person, e.g. r1; give each.")] = ["r1"],  # noqa: B006
-    cases: Cases = [],  # noqa: B006
-    targets: Targets = [],  # noqa: B006
-    outline: Annotated[bool, flag("--outline", help="Show the outline of the reference.")] = False,
-    window: o.Window = "",
-    title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
-    rounds: o.Rounds = None,
-    effort: o.Effort = None,
-    protocol: o.Protocol = "basic@2",
-    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
-    out: Out = None,
-    device: o.Device = "auto",
-    dtype: o.Dtype = "float32",
-    weights: o.Weights = None,
-    strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
-    host: Host = "127.0.0.1",
-    port: Port = 8751,
-    plugin: Plugins = [],  # noqa: B006
-) -> None:
-    """Let people prompt a model in the browser; their sessions are rows as of any prompter. Ctrl-C ends it."""
-    need_people("annotating")
-    from starlette.types import ASGIApp
-
-    from intrabench.engine.progress.reporter import Quiet
-    from intrabench.people.annotating.annotation import Annotation
-    from intrabench.people.annotating.server import check_raters, make_app, tokens_of
-    from intrabench.people.servers.run_server import announce, serve
-    from intrabench.reporting.windows import check_window
-    from intrabench.workspace import results_folder
-
-    add_plugins(plugin)
-    check_raters(rater)
-    check_window(window)
-    folder = results_folder(out)
-    arguments = {
-        **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
-        **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
-        **{"strict": strict, "plugin": plugin, "effort": effort},
-    }
-    options = {name: value for name, value in arguments.items() if value != []}
-    with ExitStack() as stack:
-        tokens: dict[str, str] = {}
-
-        def make(hosts: frozenset[str]) -> ASGIApp:
-            """The app; tokens are written last, once nothing is refused any more."""
-            annotation = stack.enter_context(Annotation(options, folder, Quiet()))
-            tokens.update(tokens_of(folder, rater))
-            return make_app(annotation, tokens, hosts, title, outline, window=window)
-
-        serve(make, host, port, lambda address: announce(address, tokens, host, echo))
 
 
 @o.of_results()

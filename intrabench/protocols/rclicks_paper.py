@@ -82,5 +82,7 @@ MODELS = {
     "sam2.1_hiera_small": "sam2:size=s,multimask=single",
     "sam2.1_hiera_base_plus": "sam2:size=b+,multimask=single",
     "sam2.1_hiera_large": "sam2:size=l,multimask=single",
+    "mobile_sam": "mobile_sam:multimask=best",
 }
-"""Those of its networks that are ours, by their files: always the best of SAM's three masks, and SAM 2's single one."""
+"""Those of its networks that are ours, by their files: always the best of SAM's three masks, also of MobileSAM's, and
+SAM 2's single one."""

@@ -24,10 +24,10 @@ from tests.processes import Process, command
 from tests.wording import line_with, without_reasons
 
 RAS, LPI, AIL = "prompt box3d", "file in LPI, 5x1x1.5 mm", "file in AIL, 5x1x1.5 mm"
-TIMES = ("time", "time per round")
+TIMES = ("time", "time per round", "cost")
 ALL = [
     *("load", RAS, "determinism", "time", "batch", "feedback", "time per round", LPI, AIL),
-    *("prompt outside", "no prompts", "memory", "scan"),
+    *("prompt outside", "no prompts", "memory", "cost", "scan"),
 ]
 
 

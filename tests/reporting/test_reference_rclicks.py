@@ -97,8 +97,9 @@ def test_sam_is_the_best_of_three_masks_and_sam_2_the_single_one() -> None:
     assert {spec.partition(":")[0]: registry.make("models", spec).recipe.multimask for spec in MODELS.values()} == {
         "sam": "best",
         "sam2": "single",
+        "mobile_sam": "best",
     }
-    assert len(MODELS) == 3 + 2 * 4
+    assert len(MODELS) == 3 + 2 * 4 + 1
     found = published("grabcut", "sam2:multimask=single"), published("grabcut", "sam:multimask=best")
     assert [(one.method, one.backbone) for one in found if one] == [("SAM2.1", "Hiera-T"), ("SAM", "ViT-B")]
 

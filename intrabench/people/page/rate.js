@@ -117,6 +117,7 @@
     put("title", study.title);
     put("who", study.rater);
     $("save").hidden = !window.BUNDLE;
+    $("examples").hidden = !study.gallery;
     const press = (name, value, text, words) => make("label", { className: "press" }, make("input", { type: "radio", name, value, ariaLabel: words }), text);
     const choices = (type, name, list) => list.map(({ id, key: letter, name: text }) =>
       make("label", { className: "choice" }, make("input", { type, name, value: id }), make("kbd", {}, letter), make("span", {}, text)));
@@ -270,6 +271,19 @@
     status();
   }
 
+  // Made of references of this study, when they are asked for.
+  async function showExamples() {
+    if (!study.gallery) return;
+    if (!$("of-scores").children.length) {
+      const { scores, errors, no_errors: none } = await patiently("gallery", {}, trouble);
+      const figures = (list, head) => list.map((one) => make("figure", {}, make("img", { src: one.picture, alt: "" }), make("figcaption", {}, make("b", {}, head(one)), ` ${one.text} `, make("span", { className: "muted" }, `Dice ${one.dice.toFixed(2)}`))));
+      $("of-scores").append(...figures(scores, ({ score }) => score));
+      $("of-errors").append(...figures(errors, ({ id }) => study.errors.find((each) => each.id === id)?.key.toUpperCase() ?? ""));
+      $("of-none").append(...figures(none, () => ""));
+    }
+    showDialog("showing");
+  }
+
   const pause = () => (note("Pause", ["The time stands still."], "Go on"), tick());
   function showDialog(id) {
     if (id === "skipping" && (!now || now.teaching || !study.skips.length)) return;
@@ -299,6 +313,7 @@
       ...keysOf(view),
       ["Shift + arrows", "move the picture", { "shift ArrowUp": shift(0, 40), "shift ArrowDown": shift(0, -40), "shift ArrowLeft": shift(40, 0), "shift ArrowRight": shift(-40, 0) }],
       ["Space", "pause", { " ": pause }],
+      study.gallery && ["B", "examples for scores and errors", { b: () => showExamples().catch(fail) }],
       ["H", "this help", { h: () => showDialog("helping"), "?": () => showDialog("helping") }],
     ].filter(Boolean);
   }
@@ -309,7 +324,7 @@
     releaseFocus();
     form.addEventListener("submit", (event) => (event.preventDefault(), send()));
     $("tools").addEventListener("submit", (event) => event.preventDefault());
-    for (const [id, does] of [["undo", undo], ["pause", pause], ["save", () => save().catch(fail)], ["unseen", () => now && nextUnseen()], ["help", () => showDialog("helping")], ["skip", () => showDialog("skipping")]]) $(id).addEventListener("click", does);
+    for (const [id, does] of [["undo", undo], ["pause", pause], ["save", () => save().catch(fail)], ["unseen", () => now && nextUnseen()], ["help", () => showDialog("helping")], ["examples", () => showExamples().catch(fail)], ["skip", () => showDialog("skipping")]]) $(id).addEventListener("click", does);
     for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("close", () => (tick(), view.render()));
     $("skipping").addEventListener("close", ({ target }) => target.returnValue && send(target.returnValue));
     document.addEventListener("visibilitychange", () => (tick(), keep(), view.render()));

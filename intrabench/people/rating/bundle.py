@@ -38,6 +38,7 @@ def write_bundle(study: Study, rater: str, folder: Path) -> None:
         (part / "index.html").write_text(page("rate", bundle=True), encoding="utf-8")
         begun = {"done": [], "trained": False, "secret": study.secret.of_answers(rater)}
         _write_script(part, "study", {**study.about(rater), **begun})
+        _write_script(part, "gallery", study.gallery())
         for job in (*study.training(rater), *study.order(rater)):
             shown = study.job(job)
             _write_script(part, f"job-{job}", shown)

@@ -20,6 +20,7 @@ from intrabench.mask import TURNED, Mask, Plane, reordered
 from intrabench.people.images import Slabs, packed
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, about, damaged
+from intrabench.people.rating.gallery import Slice, gallery
 from intrabench.people.rating.inputs import Input, inputs_of, sampled_inputs
 from intrabench.people.rating.orders import arranged, shared_out
 from intrabench.people.rating.study import ANCHORS, NewStudy, Study, new_study
@@ -37,6 +38,8 @@ from intrabench.turns import turns_by_round
 from intrabench.volume import Volume
 
 Question = Literal["score", "clinical", "pair"]
+EXAMPLES = 3
+"""Targets of the training of which examples for raters are made, at most."""
 MARGIN = 3
 """Slices beyond all masks that are to be looked at: from one to so many, or to an eighth of those of the masks."""
 
@@ -91,10 +94,11 @@ class _Item:
 
 @dataclass
 class _Items:
-    """What is rated, by input, models' masks before anchors; and what raters begin with."""
+    """What is rated, by input, models' masks before anchors; what raters begin with; and what examples are made of."""
 
     by_input: dict[int, list[_Item]] = field(default_factory=dict)
     training: list[_Item] = field(default_factory=list)
+    slices: list[Slice] = field(default_factory=list)
 
 
 def design(results: Path, folder: Path, plan: Plan, selection: Selection = EVERYTHING) -> tuple[Study, list[str]]:
@@ -126,6 +130,7 @@ def design(results: Path, folder: Path, plan: Plan, selection: Selection = EVERY
                     "or under other prompts would be recognised"
                 )
         items = _items(results, study, inputs, training, anchors, pairs, plan.window)
+        study.write_gallery(gallery(items.slices[:EXAMPLES], study.secret.chance("gallery")))
         study.write(
             {
                 "title": plan.title,
@@ -203,6 +208,7 @@ def _items(
             target = stored.targets([one.first["target"]])[0].turned(plane)
             view = _View(code, target, _marks(results, one, volume), _about(one))
             if trains:
+                items.slices.append(Slice.of(target, volume, window))
                 items.training.append(view.training(f"t{place}", len(items.training), chance("training", place)))
                 continue
             masks = _answers(results, one, plane, pairs, chance("pair", place))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-VERSION = "1"
+VERSION = "2"
 """Changes whenever raters are told something else; it is stored with every answer."""
 
 SCALE: list[dict[str, Any]] = [
@@ -25,8 +25,12 @@ ERRORS = [
     {"id": "holes", "key": "r", "name": "wrong holes"},
     {"id": "islands", "key": "t", "name": "stray pieces"},
     {"id": "edges", "key": "y", "name": "poor edges"},
+    {"id": "front", "key": "u", "name": "what lies in front partly in, partly out"},
     {"id": "prompt", "key": "i", "name": "not what the prompt asks for"},
 ]
+NO_ERRORS = [{"id": "blocks", "name": "Blocks as coarse as those of the image are no error."}]
+EXAMPLES = {1: 0.0, 2: 0.4, 3: 0.5, 4: 0.6, 5: 0.7, 6: 0.78, 7: 0.86, 8: 0.91, 9: 0.96, 10: 1.0}
+"""The Dice in its slice of the example of each score; 0: at another place. They are ours, not published."""
 CLINICAL = [
     {"id": "accept", "key": "a", "name": "accept"},
     {"id": "minor", "key": "d", "name": "minor edit"},
@@ -38,6 +42,11 @@ SKIPS = [
     {"id": "target", "name": "I do not know this structure"},
     {"id": "other", "name": "another reason"},
 ]
+
+
+def text_of(score: int) -> str:
+    """What the scale says of a score."""
+    return str(next(each["text"] for each in SCALE if each["from"] <= score <= each["to"]))
 
 
 def band(dice: float) -> tuple[int, int]:

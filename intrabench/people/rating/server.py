@@ -114,6 +114,7 @@ def make_app(study: Study, hosts: frozenset[str], rates: Rates | None = None) ->
         answers.close()
 
     get = {"/api/study": server.about, "/api/job/{id}": server.job, "/api/image/{case}/{slab}": server.image}
+    get["/api/gallery"] = server.gallery
     post = {"/api/answers": server.answer, "/api/undo": server.undo, "/api/trained": server.trained}
     rules = Rules(study.tokens, hosts, rates=rates or Rates())
     return page_app("rate", get, post, REFUSALS, rules, lifespan)
@@ -141,6 +142,9 @@ class _Server:
         return (
             refusal(404, "there is no such image") if path is None else slab(await run_in_threadpool(path.read_bytes))
         )
+
+    async def gallery(self, request: Request) -> Response:
+        return await answered(self._study.gallery)
 
     async def answer(self, request: Request) -> Response:
         given, who = await posted(PostedAnswer, request), request.state.who

@@ -23,6 +23,7 @@ from intrabench.files.atomic import new_folder
 from intrabench.files.documents import Unreadable, check_table, number_of_json, read_json, write_json
 from intrabench.people.images import Slabs
 from intrabench.people.rating import guideline
+from intrabench.people.rating.gallery import FILE as GALLERY
 from intrabench.people.rating.secret import Secret
 from intrabench.people.tokens import new_token, read_tokens
 
@@ -208,7 +209,17 @@ class Study:
             "cases": self.cases,
             "training": self.training(rater),
             "order": self.order(rater),
+            "gallery": (self.folder / GALLERY).is_file(),
         }
+
+    def gallery(self) -> dict[str, Any]:
+        """The examples that raters may look at; empty if the study has none.
+
+        Raises:
+            IntraBenchError: the file is damaged.
+        """
+        types = dict.fromkeys(("scores", "errors", "no_errors"), list[dict[str, Any]])
+        return dict(self._read(GALLERY, types)) if (self.folder / GALLERY).is_file() else {}
 
     def job_file(self, rater: str, job: str) -> Path | None:
         """What the page of a rater loads of a job; None if they have no such job."""
@@ -284,6 +295,11 @@ class NewStudy:
         (self.folder / "jobs" / f"{id}.json").write_text(json.dumps({"id": id, **shown}), encoding="utf-8")
         self._masks[mask], self._jobs[id] = key, mask
         return id
+
+    def write_gallery(self, examples: Mapping[str, Any]) -> None:
+        """Write the examples for raters, if there are any."""
+        if examples:
+            write_json(self.folder / GALLERY, examples)
 
     def write(self, content: Mapping[str, Any]) -> None:
         """Write everything else, and a token for each rater."""

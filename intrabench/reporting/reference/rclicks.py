@@ -119,8 +119,8 @@ def _beside(
     if not printed:
         raise IntraBenchError(
             "; ".join(others.values())
-            or "none of these results is in RClicks: it has sam and sam2 among our models, and the data sets "
-            f"{', '.join(DATASETS)}"
+            or "none of these results is in RClicks: it has sam, sam2 and mobile_sam among our models, and the data "
+            f"sets {', '.join(DATASETS)}"
         )
     theirs = pl.DataFrame(printed, schema=table.schema).with_columns(source=pl.lit("published"))
     return pl.concat([table.with_columns(source=pl.lit("ours")), theirs]), list(others.values())

@@ -69,7 +69,7 @@ def test_packages_that_carry_weights_are_pinned_by_their_extra() -> None:
 
 def test_models_and_entries_name_each_other() -> None:
     named = {made.weights for entry in registry.entries("models").values() for made in every_kind_of(entry.load())}
-    assert (named - {None}) | {"rclicks", "clip_merges"} == set(weights.entries())
+    assert (named - {None}) | {"rclicks", "transalnet", "clip_merges"} == set(weights.entries())
 
 
 def every_kind_of(model: type[Any]) -> list[Any]:

@@ -29,7 +29,7 @@ def test_an_answer_that_is_sent_twice_is_stored_once(tmp_path: Path) -> None:
         ("r1", 7, None, ["missing"]),
         ("r2", None, "image", ["missing"]),
     ]
-    assert (found[0]["seconds"], found[0]["views"], found[0]["guideline"]) == (12.5, 4, "1")
+    assert (found[0]["seconds"], found[0]["views"], found[0]["guideline"]) == (12.5, 4, "2")
     assert (base.done("r1"), base.done("r2"), base.done("r3")) == ([0], [0], [])
 
 

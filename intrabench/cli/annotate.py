@@ -1,0 +1,141 @@
+"""The command ``annotate``: people prompt a model, or click once on each target."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from intrabench.cli import options as o
+from intrabench.cli.console import echo
+from intrabench.cli.people import Host, Port, need_people
+from intrabench.cli.results import Out
+from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
+from intrabench.errors import IntraBenchError, several
+
+
+def annotate(
+    model: o.Models = [],  # noqa: B006
+    dataset: o.Datasets = [],  # noqa: B006
+    rater: Annotated[list[str], typer.Option("--rater", help="Pseudonym of a person, e.g. r1; give each.")] = ["r1"],  # noqa: B006
+    cases: Cases = [],  # noqa: B006
+    targets: Targets = [],  # noqa: B006
+    outline: Annotated[bool, flag("--outline", help="Show the outline of the reference.")] = False,
+    window: o.Window = "",
+    title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
+    rounds: o.Rounds = None,
+    effort: o.Effort = None,
+    protocol: o.Protocol = "basic@2",
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    out: Out = None,
+    device: o.Device = "auto",
+    dtype: o.Dtype = "float32",
+    weights: o.Weights = None,
+    strict: Annotated[bool, flag("--strict", help="Never convert prompts for a model.")] = False,
+    first_clicks: Annotated[
+        str,
+        typer.Option(
+            "--first-clicks",
+            metavar="DISPLAY",
+            help="Collect one click per target without a model, as RClicks did: show the target for 2 s as text, "
+            "cutout, shifted, silhouette or outline.",
+        ),
+    ] = "",
+    host: Host = "127.0.0.1",
+    port: Port = 8751,
+    plugin: Plugins = [],  # noqa: B006
+) -> None:
+    """Let people prompt a model in the browser; their sessions are rows as of any prompter. Ctrl-C ends it."""
+    need_people("annotating")
+    if first_clicks:
+        _check_only_clicks(locals())
+        _collect(first_clicks, dataset, cases, targets, rater, window, title, out, host, port, plugin)
+        return
+    from starlette.types import ASGIApp
+
+    from intrabench.engine.progress.reporter import Quiet
+    from intrabench.people.annotating.annotation import Annotation
+    from intrabench.people.annotating.server import check_raters, make_app, tokens_of
+    from intrabench.people.servers.run_server import announce, serve
+    from intrabench.reporting.windows import check_window
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    check_raters(rater)
+    check_window(window)
+    folder = results_folder(out)
+    arguments = {
+        **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
+        **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
+        **{"strict": strict, "plugin": plugin, "effort": effort},
+    }
+    options = {name: value for name, value in arguments.items() if value != []}
+    with ExitStack() as stack:
+        tokens: dict[str, str] = {}
+
+        def make(hosts: frozenset[str]) -> ASGIApp:
+            """The app; tokens are written last, once nothing is refused any more."""
+            annotation = stack.enter_context(Annotation(options, folder, Quiet()))
+            tokens.update(tokens_of(folder, rater))
+            return make_app(annotation, tokens, hosts, title, outline, window=window)
+
+        serve(make, host, port, lambda address: announce(address, tokens, host, echo))
+
+
+def _check_only_clicks(given: dict[str, Any]) -> None:
+    """Refuse what is of sessions with a model."""
+    unused = ("model", "outline", "rounds", "effort", "metric", "weights", "strict")
+    if wrong := [name for name in unused if given[name]]:
+        raise IntraBenchError(f"--first-clicks asks no model and shows no outline of its own; omit --{wrong[0]}")
+
+
+def _collect(
+    display: str,
+    dataset: list[str],
+    cases: list[str],
+    targets: list[str],
+    rater: list[str],
+    window: str,
+    title: str,
+    out: Path | None,
+    host: str,
+    port: int,
+    plugin: list[Path],
+) -> None:
+    """Serve the page on which people click once on each target."""
+    from starlette.types import ASGIApp
+
+    from intrabench.people.annotating.server import check_raters, tokens_of
+    from intrabench.people.clicking.collection import FILE, Collection
+    from intrabench.people.clicking.displays import DISPLAYS
+    from intrabench.people.clicking.scenes import Scenes
+    from intrabench.people.clicking.server import make_app
+    from intrabench.people.servers.run_server import announce, serve
+    from intrabench.registry import registry
+    from intrabench.reporting.windows import check_window
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    check_raters(rater)
+    check_window(window)
+    if display not in DISPLAYS:
+        raise IntraBenchError(f"--first-clicks {display} is no display; give one of {', '.join(DISPLAYS)}")
+    if not dataset:
+        raise IntraBenchError("--first-clicks needs what to click; give --dataset")
+    results = results_folder(out)
+    folder = results / "people" / "clicks"
+    made = [registry.make("datasets", spec) for spec in dataset]
+    with ExitStack() as stack:
+        tokens: dict[str, str] = {}
+
+        def make(hosts: frozenset[str]) -> ASGIApp:
+            scenes = Scenes(made, cases, targets, folder, window, named=display == "text")
+            echo(*scenes.notes, err=True)
+            collection = stack.enter_context(Collection(folder, scenes, display))
+            tokens.update(tokens_of(results, rater))
+            echo(f"{several(len(scenes), 'target')} each; clicks go to {folder / FILE}", err=True)
+            return make_app(collection, tokens, hosts, title)
+
+        serve(make, host, port, lambda address: announce(address, tokens, host, echo))

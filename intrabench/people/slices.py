@@ -1,0 +1,39 @@
+"""A slice of a scan as a picture that people see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intrabench.mask import Mask
+from intrabench.reporting.windows import windows
+from intrabench.volume import Volume
+
+
+def slice_picture(volume: Volume, z: int, target: Mask, window: str = "") -> NDArray[np.uint8]:
+    """RGB ``(y, x, 3)``; photographs as they are, of others the first channel in a window of grey values.
+
+    volume: in the plane in which it is read. target: that the window of a CT fits, unless `window` names one.
+    """
+    layer = volume.array[z]
+    if not volume.is_photo:
+        layer = layer[..., 0] if layer.ndim == 3 else layer
+        _, presets, start = windows(layer, volume, target, window)
+        _, low, high = presets[start]
+        layer = np.rint(np.clip((layer - low) / max(high - low, 1e-6), 0, 1) * 255)
+    colours: NDArray[Any] = layer if layer.ndim == 3 else np.repeat(layer[..., None], 3, axis=2)
+    return np.ascontiguousarray(colours[..., :3].astype(np.uint8))
+
+
+def seen(volume: Volume) -> slice:
+    """How rows and columns of a slice lie on the screen: of scans backwards, so that anterior and the patient's right
+    are at the top and on the left.
+    """
+    return slice(None, None, 1 if volume.is_photo else -1)
+
+
+def largest_slice(mask: Mask) -> int:
+    """The slice in which a mask that is not empty has most voxels."""
+    return mask.start[0] + int(mask.array.sum(axis=(1, 2)).argmax())

@@ -1,0 +1,1 @@
+"""First clicks as people give them."""
