@@ -26,6 +26,8 @@ MORE = {
     "davis": ("../davis.md#the-protocol", "DAVIS Interactive"),
     "cvpr25": ("../challenges.md#cvpr-2025", "CVPR 2025"),
     "cvpr25-fixed": ("../challenges.md#cvpr-2025", "CVPR 2025"),
+    "toothfairy3": ("../challenges.md#toothfairy3", "ToothFairy3"),
+    "toothfairy3-fixed": ("../challenges.md#toothfairy3", "ToothFairy3"),
     "autopet4": ("../challenges.md#autopet", "autoPET"),
     "autopet5": ("../challenges.md#where-the-published-code-surprises", "autoPET"),
     "superpixels": ("../superpixels.md#the-benchmark", "Superpixels"),

@@ -49,10 +49,12 @@ class MedPyHausdorffDistance95(Metric):
             return 0.0
         if not truth.any() or not answer.any():
             return float(np.linalg.norm(np.multiply(pair.target.shape, size)))
-        (one, *of_one), (other, *of_other) = ((_border(mask), *_corners(mask.box)) for mask in (truth, answer))
-        there = Nearest(one, *of_one, size).distances(other, *of_other)
-        back = Nearest(other, *of_other, size).distances(one, *of_one)
-        return float(np.percentile(np.hstack([there, back]), 95))
+        borders = [(_border(mask), _corners(mask.box)) for mask in (truth, answer)]
+        far = [
+            Nearest(goals, *around, size).distances(asking, *within)
+            for (goals, around), (asking, within) in (borders, borders[::-1])
+        ]
+        return float(np.percentile(np.hstack(far), 95))
 
 
 def _border(mask: Mask) -> Voxels:

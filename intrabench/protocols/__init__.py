@@ -87,15 +87,16 @@ class Protocol:
     None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
-    prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
-    is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
-    one target. misses: what a missing answer does: it ends the session, or the round has a failed row, with the scores
-    of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
-    summary or a metric of the last round, and the first of them leads. averages: how all numbers are averaged, by the
-    name that ``--aggregation`` has for it. annotations: of several people's annotations of an image,
-    each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer rounds mean
-    nothing. ranked: tables also have the mean of a line's ranks by each of the numbers. effort: tables of costs of the user, None for those that ship. plane: in which users read scans; protocols
-    whose plane may be chosen have that of each scan's acquisition as default.
+    prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each
+    seed is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a
+    case are one target. misses: what a missing answer does: it ends the session, or the round has a failed row,
+    with the scores of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a
+    heading and a summary or a metric of the last round, and the first of them leads. averages: how all numbers are
+    averaged, by the name that ``--aggregation`` has for it. annotations: of several people's annotations of an
+    image, each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer
+    rounds mean nothing. ranked: tables also have the mean of a line's ranks by each of the numbers. effort: tables
+    of costs of the user, None for those that ship. plane: in which users read scans; protocols whose plane may be
+    chosen have that of each scan's acquisition as default.
     """
 
     id: str

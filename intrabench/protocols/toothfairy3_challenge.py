@@ -31,7 +31,7 @@ ODD = (
     "HD95 is in voxels, whatever their size, so scans of other spacings do not compare.",
     "A canal that a scan does not have scores Dice 1 and HD95 0 if nothing is answered for it, and so lifts the mean; "
     "an answer for it scores 0 and the diagonal. Here it is no target, unless the data set says that it has no voxels "
-    "(+whole:label=NAME); the published code cannot draw clicks for such a scan at all.",
+    "(+whole:label='LEFT,RIGHT'); the published code cannot draw clicks for such a scan at all.",
     "The area under HD95 begins with an answer without clicks: the diagonal from a model that needs them.",
     "Clicks are drawn without a seed; ours have one, so they are other clicks by the same rules.",
     "Slices are those of the file's third axis.",

@@ -77,7 +77,7 @@ def _points(
     places = [info.id for info in case.index.targets]
     if names and len(names) != len(places):
         raise IntraBenchError(
-            f"--names {','.join(names)} are {several(len(names), 'name')}, but case {row['case']} has "
+            f"--names has {several(len(names), 'name')}, but case {row['case']} has "
             f"{several(len(places), 'target')}: {', '.join(places)}; name each, in this order"
         )
     sessions = dict(rows.select("target", "session").unique().iter_rows())
