@@ -16,7 +16,7 @@ from intrabench.reporting import reference
 
 PAGE = "protocols/README.md"
 NUMBERS = Path(reference.__file__).parent
-TOP = 3
+TOP = 2
 """Lines of published numbers that are shown in git."""
 MORE = {
     "intrabench": ("../use.md#protocols", "Protocols"),

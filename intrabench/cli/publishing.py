@@ -153,7 +153,7 @@ def ro_crate(
 def clicks(
     folder: Folder,
     out: Out = None,
-    names: Annotated[
+    called: Annotated[
         str,
         typer.Option("--names", help="What points are called, by the order of the targets: Left_IAC,Right_IAC."),
     ] = "",
@@ -172,8 +172,8 @@ def clicks(
     if order not in get_args(PointOrder):
         raise IntraBenchError(f"--order {order} is unknown; give {' or '.join(get_args(PointOrder))}")
     add_plugins(plugin)
-    root, called = results_folder(out), [name.strip() for name in names.split(",") if name.strip()]
-    written, notes = export_clicks(root, folder, called, order, selection)  # type: ignore[arg-type]
+    root, names = results_folder(out), [name.strip() for name in called.split(",") if name.strip()]
+    written, notes = export_clicks(root, folder, names, order, selection)  # type: ignore[arg-type]
     _show_written(root, f"wrote {several(written, 'file')} to {folder}", notes)
 
 
