@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from intrabench.davis.summary import THRESHOLD_S
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
@@ -26,13 +27,14 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.evaluation import Evaluation
-from intrabench.statistics.measures import best, scored_by, summary
+from intrabench.statistics.davis_curves import mean_curves
+from intrabench.statistics.measures import DavisArea, Measure, best, scored_by, summary
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import AVERAGE, resample, with_average
 from intrabench.statistics.scores import metric as metric_of
 from intrabench.statistics.statistic import Statistic
-from intrabench.statistics.steps import steps
+from intrabench.statistics.steps import Steps, steps
 from intrabench.statistics.sweeps import sweeps
 
 FORMATS = ("png", "svg", "pdf")
@@ -78,6 +80,8 @@ def write_figures(
     file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
     with style():
         drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
+        timed = time_figure(steps(rows, of), summary(metric), names, how)
+        drawn |= {f"{parse(of)[0]}_over_time": timed} if timed else {}
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
         drawn[sizes] = _sizes(strata(scored, evaluation.pictures), names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
@@ -107,6 +111,7 @@ def drawn_figures(evaluation: Evaluation) -> list[str]:
     fair = replace(evaluation, statistic=statistic).shared
     scored, how = fair.scored, statistic.how
     found = [f"{of}_against_{key}" for key in EFFORT]
+    found += [f"{of}_over_time"] if isinstance(summary(statistic.metric), DavisArea) else []
     swept = swept_dice(scored, evaluation.names, how)
     found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
     found.append(f"{file}_by_size")
@@ -188,6 +193,41 @@ def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
         bars = [(x, low, high) for x, _, low, high in series[line] if low is not None]
         panel.vlines(*(zip(*bars, strict=True) if bars else ([], [], [])), color=looks["color"], linewidth=0.6)
     _legend(figure, handles, names)
+    return figure
+
+
+def time_figure(played: Steps, asked: Measure | None, names: Mapping[int, str], how: Aggregation) -> Any:
+    """The published curve of DAVIS Interactive of each line, a panel per data set; None if its area was not asked for.
+
+    played: of the metric of `asked`, a number of DAVIS. Time is on a logarithmic scale from the first answer on, and ends
+    behind the last one, or behind the 60 s that are marked; from there on curves are flat.
+    """
+    from matplotlib.ticker import FormatStrFormatter, NullLocator
+
+    if not isinstance(asked, DavisArea):
+        return None
+    found = mean_curves(played, asked.seconds, how)
+    datasets, lines = (found[name].unique().sort().to_list() for name in ("dataset", "line"))
+    figure, panels = _panels(datasets, shared=False)
+    handles: dict[str, Any] = {}
+    for panel, dataset in zip(panels, datasets, strict=True):
+        here = found.filter(pl.col("dataset") == dataset)
+        answered = here.filter(pl.col("time_s") > 0, pl.col("time_s") < pl.col("time_s").max().over("line"))["time_s"]
+        first, *_, last = [*answered.sort(), THRESHOLD_S, max(answered.max() or 0, THRESHOLD_S)]  # type: ignore[type-var]
+        ticks = [10.0**power for power in range(ceil(log10(first)), ceil(log10(last)))]
+        for number, line in enumerate(lines):
+            curve = here.filter(pl.col("line") == line)
+            handles[_in_legend(names[line])] = panel.plot(
+                curve["time_s"], curve["value"], **look(number), linewidth=1
+            )[0]
+        panel.axvline(THRESHOLD_S, color="0.6", linewidth=0.8, linestyle=":")
+        panel.set(xlabel="seconds of the model, all objects", ylabel=_head(asked.metric))
+        panel.set_xscale("symlog", linthresh=first, linscale=0.5)
+        panel.set(xlim=(0, 1.5 * last), ylim=(0, 1.02), xticks=[0, *ticks, THRESHOLD_S])
+        panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.grid(axis="y", linewidth=0.5, alpha=0.4)
+    _legend(figure, handles, [*handles])
     return figure
 
 

@@ -20,6 +20,7 @@ from intrabench.reporting.figures import (
     style,
     sweep_figures,
     swept_dice,
+    time_figure,
     write_figures,
 )
 from intrabench.reporting.page.curve_data import curve_data
@@ -27,6 +28,7 @@ from intrabench.reporting.page.page import write_report
 from intrabench.reporting.page.strata import strata
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.evaluation import with_lines
+from intrabench.statistics.measures import DavisArea
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import scores
 from intrabench.statistics.steps import steps
@@ -121,93 +123,7 @@ def test_what_is_drawn_are_the_numbers() -> None:
     figure = _curves(curve_data(steps(rows), lines, how), 0)
     assert [panel.get_title() for panel in figure.axes] == ["m", "n"]
     drawn = sorted(tuple(line.get_ydata().round(6)) for line in figure.axes[0].lines)
-    assert drawn == [(0.1, 0.15), (0.2, 0.25), (0.3, 0.35)]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["p:n=1", "p:n=2", "p:n=3"]
-    table = ranking(scored, ["line"], how).table
-    ranked = rank_figure(table.to_dicts(), [names[line] for line in table["line"]])
-    assert next(text.get_text() for text in ranked.axes[0].get_yticklabels()) in ("p:n=3, m", "p:n=3, n")
-    sized = _sizes(strata(scored), names)
-    assert next(line.get_label() for line in sized.axes[0].lines) == "small, 1 to 2 ml (2)"
-
-
-def test_a_curve_against_the_strength_of_a_perturbation(tmp_path: Path) -> None:
-    rows = pl.concat(
-        curve([0.5, dice], model=model, case=str(case), dataset=f"d{change}")
-        for model, slope in (("m", 1.0), ("_n", 0.5))
-        for case in range(6)
-        for change, dice in (("", 0.8), ("+noise", 0.8 - 0.1 * slope), ("+noise:sigma=0.3", 0.8 - 0.3 * slope))
-    )
-    rows, lines = with_lines(rows)
-    swept = swept_dice(scores(rows), dict(lines.select("line", "name").iter_rows()), AGGREGATIONS["protocol"])
-    figure = sweep_figures(swept)["noise"]
-    (panel,) = figure.axes
-    assert (panel.get_title(), panel.get_xlabel(), panel.get_ylabel()) == ("d", "noise, sigma", "Dice")
-    drawn = sorted([*map(tuple, line.get_xydata().round(6).tolist())] for line in panel.lines)
-    assert drawn == [[(0, 0.8), (0.1, 0.7), (0.3, 0.5)], [(0, 0.8), (0.1, 0.75), (0.3, 0.65)]]
-    results = store(tmp_path / "results", rows.drop("line", "name"))
-    write_report(results, tmp_path / "page.html", views=0)
-    page = (tmp_path / "page.html").read_text()
-    assert "<h2>Perturbed images</h2>" in page
-    assert page.count("<figure class=drawn") == 1
-
-
-def test_what_cannot_be_drawn(
-    tmp_path: Path, results: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
-) -> None:
-    with pytest.raises(IntraBenchError, match="no format 'jpg'"):
-        write_figures(results, tmp_path, ["jpg"])
-    with pytest.raises(IntraBenchError, match="has no results yet"):
-        write_figures(tmp_path / "empty", tmp_path)
-    (tmp_path / "file").touch()
-    with pytest.raises(IntraBenchError) as caught:
-        write_figures(results, tmp_path / "file")
-    assert caught == wording
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(IntraBenchError, match="pip install 'intrabench\\[report\\]'"):
-        write_figures(results, tmp_path)
-
-
-def test_long_names_and_many_numbers_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of every figure: no two texts cover each other, and none is cut off."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    long = "point_interp:n=3,placement=center,jitter=0.5+scribble:policy=largest_component,"
-    given = pl.concat(
-        curve([0.1, 0.2, 0.3], prompter=f"{long}n={n}", model=f"{model},{long}", case=str(case), interactions=cost)
-        for n in range(2)
-        for model, cost in (("sam2:size=large", 1.0), ("v" * 70, 3000.0), ("medsam", 20.0), ("box_fill", 7.0))
-        for case in range(6)
-    )
-    drawn = []
-    monkeypatch.setattr("intrabench.reporting.figures._save", lambda figure, *_: drawn.append(figure) or [])
-    write_figures(store(tmp_path / "results", given), tmp_path)
-    assert len(drawn) == 6
-    for figure in drawn:
-        FigureCanvasAgg(figure).draw()
-        axes = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]
-        numbers = [tick.label1 for axis in axes for tick in axis._update_ticks()]  # without those beyond the ends
-        others = [text for legend in figure.legends for text in legend.get_texts()]
-        others += [panel.title for panel in figure.axes] + [axis.label for axis in axes]
-        texts = [text for text in [*numbers, *others] if text.get_text().strip() and text.get_visible()]
-        boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
-        for number, (name, box) in enumerate(boxes):
-            assert box.x0 >= -1, name
-            assert box.x1 <= figure.bbox.x1 + 1, name
-            for other, against in boxes[:number]:
-                apart = (
-                    box.x0 >= against.x1 or box.x1 <= against.x0 or box.y0 >= against.y1 - 1 or box.y1 <= against.y0 + 1
-                )
-                assert apart, (name, other)
-
-
-def test_notes_of_wide_letters_are_not_cut_off() -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(8.2, 3.5))
-        _add_note(figure, 12 * "random_walker with box_volume; ", beside_legend=False)
-        FigureCanvasAgg(figure).draw()
-        (text,) = figure.texts
-        assert "\n" in text.get_text()
-        assert text.get_window_extent().x1 <= figure.bbox.x1
+    for (time, quality), answered in zip(drawn, ([2.25, 4.5], [9.25, 18.5]), strict=True):
+        assert time == [0, *answered, 240]
+        assert quality == pytest.approx([0, 0.4, 0.8, 0.8])
+    assert panel.get_xlim() == (0, 90)

@@ -13,7 +13,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
+from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice, time_figure
 from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
@@ -44,14 +44,14 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
 from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
-from intrabench.statistics.measures import scored_by, summary
+from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import AVERAGE, Draws, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
-from intrabench.statistics.steps import steps
+from intrabench.statistics.steps import Steps, steps
 
 _UNUSED = ("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels")
 """Columns that are not needed; a million rows would take much memory."""
@@ -196,6 +196,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame) -> d
         "metrics": tables.metric_grid(metrics, lines, how, plain),
         "explore": explored(scored, lines, lead),
         "own": grids,
+        "timed": _timed(compared, lead.metric, evaluation.names, how),
         "curves": curves,
         "curves_note": " ".join(
             filter(None, [sentence(adapted(rows, ["line"]), evaluation.names), undrawn(averages, evaluation.names)])
@@ -227,6 +228,15 @@ def _answers(
     except IntraBenchError as error:
         return {"answers": None, "answers_problem": f"{error} with --protocol"}
     return {"answers": answers(results, curves), "answers_problem": ""}
+
+
+def _timed(played: Steps, metric: str, names: Mapping[int, str], how: Aggregation) -> str:
+    """The curve of DAVIS Interactive, if that leads; else matplotlib is not needed."""
+    asked = summary(metric)
+    if not isinstance(asked, DavisArea):
+        return ""
+    with style():
+        return as_svg(time_figure(played, asked, names, how))
 
 
 def _perturbed(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation) -> dict[str, str]:
