@@ -19,7 +19,7 @@ NUMBERS = Path(reference.__file__).parent
 TOP = 2
 """Lines of published numbers that are shown in git."""
 MORE = {
-    "intrabench": ("../use.md#protocols", "Protocols"),
+    "intrabench": ("../intrabench_paper.md", "Text, code and IntraBench"),
     "rclicks": ("../clickability.md#the-published-protocol", "Where people click"),
     "rclicks-users": ("../clickability.md#real-users", "Real users"),
     "ritm-noc": ("../clickability.md", "Where people click"),

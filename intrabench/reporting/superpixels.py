@@ -17,9 +17,10 @@ from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.metrics import lookup
 from intrabench.protocols.superpixels_paper import AVERAGED
-from intrabench.reporting.figures import as_svg, logarithmic, look, rank_figure, style, sweep_figures
+from intrabench.reporting.figures import rank_figure, sweep_figures
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.render import check_html, render
+from intrabench.reporting.plots import as_svg, logarithmic, look, style
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest
 from intrabench.statistics.evaluation import selected_rows

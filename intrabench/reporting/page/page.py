@@ -13,7 +13,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice, time_figure
+from intrabench.reporting.figures import sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
@@ -38,6 +38,8 @@ from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
 from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.viewer import VIEWS, samples, views
+from intrabench.reporting.plots import as_svg, style
+from intrabench.reporting.protocol_figures import time_figure
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import without_home
 from intrabench.results.selection import EVERYTHING, Selection
