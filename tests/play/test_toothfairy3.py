@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +131,9 @@ def test_lines_are_ranked_by_all_four_numbers(say: Callable[..., Said]) -> None:
     expected = np.mean([[1 + (number < mine).sum() for mine in number] for number in signed], axis=0)
     assert [float(line["mean_rank"]) for line in table] == expected.tolist()
     assert len(set(expected)) > 1
+    assert say("report", "report.html", "--out", "out").code == 0
+    page = re.sub("<[^>]*>", "", Path("report.html").read_text())
+    assert "mean_rank" in page
 
 
 def test_info_tells_the_traps(say: Callable[..., Said]) -> None:
