@@ -156,12 +156,13 @@ def worst_frame(
     started: Collection[int] = (),
     first: bool = True,
 ) -> int:
-    """The frame with the lowest score, the first of several; else, as published, as NumPy's unstable sort has them.
+    """The frame with the lowest score.
 
     scores: (frames,). drawn: frames in which the robot has drawn already; they are left out as long as there are
     others, and once it has drawn in all, none is left out any more. candidates: only these frames; none means all.
     started: frames with the scribbles that people gave first, left out as long as there are others; the published
-    robot draws there as elsewhere.
+    robot draws there as elsewhere. first: of equal ones the first, else that which NumPy's unstable sort has first, as
+    published.
 
     Raises:
         IntraBenchError: a candidate is no frame.

@@ -49,8 +49,8 @@ class DavisInteractiveSession:
     host: only ``localhost``. davis_root: see `intrabench.davis.dataset`. subset: train, val or trainval. max_time:
     seconds per object that a sample may take, or None; in compat all time counts since `next`, else only that between
     `get_scribbles` and `submit_masks`. max_nb_interactions: per sample, or None, which is 16, but in compat until the
-    time is over. metric_to_optimize: J, F or J_AND_F;
-    chooses the worst frame, and is the one of the summary. report_save_dir: where the report is written; None: here.
+    time is over. metric_to_optimize: J, F or J_AND_F; chooses the worst frame, and is the one of the summary.
+    report_save_dir: where the report is written; None: here.
     resume: the ``.tmp.csv`` of a session that did not end; samples that are complete there are not asked for again.
     seed: of the robot and of `shuffle`. clock: gives seconds.
 
@@ -89,11 +89,10 @@ class DavisInteractiveSession:
         if (max_time is not None and not max_time > 0) or (max_nb_interactions is not None and max_nb_interactions < 1):
             raise IntraBenchError("max_time and max_nb_interactions are above 0")
         self.compat, self.metric, self.seed, self.clock = compat, metric_to_optimize, seed, clock
-        self.interactions: float = max_nb_interactions or (math.inf if compat else MOST_INTERACTIONS)
+        self.interactions: float = max_nb_interactions or MOST_INTERACTIONS
         self.max_time = max_time
         if compat:
-            if max_nb_interactions is not None:
-                self.interactions = min(max_nb_interactions, MOST_INTERACTIONS)
+            self.interactions = min(self.interactions, MOST_INTERACTIONS) if max_nb_interactions else math.inf
             self.max_time = None if max_time is None else min(max_time, MOST_SECONDS)
         self.davis = Davis(davis_root)
         names = self.davis.sequences(subset)

@@ -44,8 +44,8 @@ class GrandChallenge(ProgramModel):
 
     image: the folder of the image, or several for channels, `"ct,pet"`. prompts: the file of the points. answer: the
     folder of the answer. foreground, background: what points are called there. order: of the indices; zyx is that of
-    arrays, as ToothFairy3 has it. The parameters of all programs (docker,
-    takes, stay, time_limit_s, ...) are in docs/your_model.md.
+    arrays, as ToothFairy3 has it. The parameters of all programs (docker, takes, stay, time_limit_s, ...) are in
+    docs/your_model.md.
     """
 
     name = "gc"

@@ -81,7 +81,7 @@ def _of_protocol(rows: pl.DataFrame, layout: Layout, preset: Protocol) -> pl.Dat
         found = totals(scored, keys) if found is None else found
         values = aggregate(scored, keys, averages([preset.id])).select(*keys, pl.col("value").alias(head))
         found = found.join(values, on=keys, how="left", nulls_equal=True)
-        others |= set(unequal(scored, layout.by[1:-1]).select(keys[1:]).iter_rows())
+        others |= set(unequal(scored, keys[1:-1]).select(keys[1:]).iter_rows()) if preset.ranked else set()
     assert found is not None
     return _with_ranks(found, preset, keys, others) if preset.ranked else found
 

@@ -18,7 +18,7 @@ from intrabench.specs.specs import parse, split
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.davis_curves import mean_curves
 from intrabench.statistics.evaluation import Evaluation
-from intrabench.statistics.measures import DavisArea, Measure, scored_by, summary
+from intrabench.statistics.measures import DavisArea, summary
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.scores import metric as metric_of
 from intrabench.statistics.scores import scores
@@ -32,19 +32,19 @@ _OURS, _PUBLISHED = "ours", "published"
 
 def figures_of_protocols(evaluation: Evaluation) -> list[str]:
     """The names of what `protocol_figures` draws."""
-    metric, rows = evaluation.statistic.metric, _paper_rows(evaluation)
-    found = [f"{parse(scored_by(metric))[0]}_over_time"] if isinstance(summary(metric), DavisArea) else []
+    asked, rows = summary(evaluation.statistic.metric), _paper_rows(evaluation)
+    found = [_over_time(asked)] if isinstance(asked, DavisArea) else []
     found += [BY_PROMPT] if any(not _corrected(row) for row in rows) else []
     return found + ([BY_ROUND] if any(map(_corrected, rows)) else [])
 
 
 def protocol_figures(evaluation: Evaluation) -> dict[str, Any]:
     """The figures of the protocols of these sessions, by name; of the paper only those of which there are rows."""
-    metric, how = evaluation.statistic.metric, evaluation.statistic.how
-    played = steps(evaluation.rows, scored_by(metric))
-    timed = time_figure(played, summary(metric), evaluation.names, how)
-    found = {f"{parse(scored_by(metric))[0]}_over_time": timed} if timed else {}
-    rows = _paper_rows(evaluation)
+    found, rows = dict[str, Any](), _paper_rows(evaluation)
+    asked = summary(evaluation.statistic.metric)
+    if isinstance(asked, DavisArea):
+        played = steps(evaluation.rows, asked.metric)
+        found[_over_time(asked)] = time_figure(played, asked, evaluation.names, evaluation.statistic.how)
     if not rows:
         return found
     dice = paper_dice(evaluation)
@@ -53,16 +53,18 @@ def protocol_figures(evaluation: Evaluation) -> dict[str, Any]:
     return found | ({BY_ROUND: _by_round(dice, corrected)} if corrected else {})
 
 
-def time_figure(played: Steps, asked: Measure | None, names: Mapping[int, str], how: Aggregation) -> Any:
-    """The published curve of DAVIS Interactive of each line, a panel per data set; None if its area was not asked for.
+def _over_time(asked: DavisArea) -> str:
+    return f"{parse(asked.metric)[0]}_over_time"
 
-    played: of the metric of `asked`, a number of DAVIS. Time is on a logarithmic scale from the first answer on, and
-    ends behind the last one, or behind the 60 s that are marked; from there on curves are flat.
+
+def time_figure(played: Steps, asked: DavisArea, names: Mapping[int, str], how: Aggregation) -> Any:
+    """The published curve of DAVIS Interactive of each line, a panel per data set.
+
+    played: of the metric of `asked`. Time is on a logarithmic scale from the first answer on, and ends behind the last
+    one, or behind the 60 s that are marked; from there on curves are flat.
     """
     from matplotlib.ticker import FormatStrFormatter, NullLocator
 
-    if not isinstance(asked, DavisArea):
-        return None
     found = mean_curves(played, asked.seconds, how)
     datasets, lines = (found[name].unique().sort().to_list() for name in ("dataset", "line"))
     figure, panels = panels_for(datasets, shared=False)
@@ -75,9 +77,8 @@ def time_figure(played: Steps, asked: Measure | None, names: Mapping[int, str], 
         ticks = [10.0**power for power in range(ceil(log10(first)), ceil(log10(last)))]
         for number, line in enumerate(lines):
             curve = here.filter(pl.col("line") == line)
-            handles[in_legend(names[line])] = panel.plot(curve["time_s"], curve["value"], **look(number), linewidth=1)[
-                0
-            ]
+            (drawn,) = panel.plot(curve["time_s"], curve["value"], **look(number), linewidth=1)
+            handles[in_legend(names[line])] = drawn
         panel.axvline(THRESHOLD_S, color="0.6", linewidth=0.8, linestyle=":")
         panel.set(xlabel="seconds of the model, all objects", ylabel=metric_of(asked.metric).head)
         panel.set_xscale("symlog", linthresh=first, linscale=0.5)

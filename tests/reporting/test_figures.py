@@ -237,7 +237,6 @@ def test_davis_over_time_in_figures_and_in_the_report(tmp_path: Path) -> None:
     assert page.count("seconds of the model, all objects") == 1
     played = steps(with_lines(rows)[0], "j_and_f")
     with style():
-        assert time_figure(played, None, {}, AGGREGATIONS["pooled"]) is None
         figure = time_figure(played, DavisArea(), {0: "m", 1: "n"}, AGGREGATIONS["pooled"])
     (panel,) = figure.axes
     drawn = [[[float(x) for x in axis] for axis in line.get_data()] for line in panel.get_lines()[:2]]
