@@ -30,7 +30,8 @@ from intrabench.registry import registry
 from intrabench.target import Target
 from intrabench.volume import Volume
 
-MODELS = ("grow_from_seeds",) if MINIATURE else ("random_walker", "graph_cut", "grow_from_seeds", "grabcut")
+MODELS = ("random_walker", "graph_cut", "grow_from_seeds", "grabcut", "interval")
+MODELS = ("interval",) if MINIATURE else MODELS
 NETWORKS = () if MINIATURE else ("litemedsam",)
 FIRST = ("points_volume:n=1", "point_interp:n=3", "box_interp:n=3", "box_volume")
 REFINEMENTS = (

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from intrabench.turns import DrawBox3D as DrawBox3D
     from intrabench.turns import DrawScribble as DrawScribble
     from intrabench.turns import MarkExtent as MarkExtent
+    from intrabench.turns import SetHandle as SetHandle
     from intrabench.turns import Turn as Turn
     from intrabench.turns import TypeText as TypeText
     from intrabench.turns import Undo as Undo
@@ -124,7 +125,7 @@ _PLACES = {
     "specs.specs": ("Reach", "switch"),
     "superpixels.base": ("Picture", "SliceSuperpixels", "Superpixels"),
     "target": ("Target", "targets_of"),
-    "turns": ("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "Turn", "TypeText", "Undo"),
+    "turns": ("Click", "DrawBox2D", "DrawBox3D", "DrawScribble", "MarkExtent", "SetHandle", "Turn", "TypeText", "Undo"),
     "volume": ("Volume", "read_image", "read_labels"),
 }
 """The public names of each module."""

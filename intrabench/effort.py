@@ -133,7 +133,7 @@ HAND = ("jitter_mm", "miss_rate", "box_slack")
 _COSTS = ("each", "once_per_round", *(f"per_{one}" for one in COUNTED))
 _MEASURED = ("interval", "once_interval", "n", "sessions", "measured", "kept")
 """What `intrabench calibrate` writes beside the costs of an entry."""
-_LATER = {"text", "undo"}
+_LATER = {"text", "undo", "handle"}
 """Actions that files of earlier versions have no cost for; a run with such an action says so."""
 
 

@@ -270,11 +270,14 @@ def reordered_box(box: Sequence[int], axes: Index) -> Box:
 
 def intersection(a: Box, b: Box) -> Box | None:
     """The common box, or None if the boxes do not overlap."""
-    low = tuple(max(a[axis], b[axis]) for axis in range(3))
-    high = tuple(min(a[axis + 3], b[axis + 3]) for axis in range(3))
-    if any(stop <= first for first, stop in zip(low, high, strict=True)):
+    z0, y0, x0, z1, y1, x1 = a
+    u0, v0, w0, u1, v1, w1 = b
+    # axis by axis: a loop takes three times as long, and this is asked for each answer and target
+    low_z, low_y, low_x = max(z0, u0), max(y0, v0), max(x0, w0)
+    high_z, high_y, high_x = min(z1, u1), min(y1, v1), min(x1, w1)
+    if high_z <= low_z or high_y <= low_y or high_x <= low_x:
         return None
-    return low[0], low[1], low[2], high[0], high[1], high[2]
+    return low_z, low_y, low_x, high_z, high_y, high_x
 
 
 def joint_box(a: Mask, b: Mask) -> Box | None:

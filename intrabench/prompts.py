@@ -29,7 +29,8 @@ class Abilities:
 
     derived, strokes: which derived prompts, and which points of strokes, it gets if its dimension is 3; slice by slice
     it gets all. feeds_back: whether it takes its own last answer together with new prompts. unprompted: whether it
-    answers without any prompts. one_box: whether a slice can have one 2D box only.
+    answers without any prompts. one_box: whether a slice can have one 2D box only. handles: how many the user sets
+    anew for each of its answers.
     """
 
     dims: int
@@ -39,6 +40,7 @@ class Abilities:
     unprompted: bool = False
     strokes: StrokePoints = "one_negative"
     one_box: bool = False
+    handles: int = 0
 
     @property
     def strokes_as_points(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -103,6 +103,13 @@ class Undo(Action):
 
 
 @dataclass(frozen=True)
+class SetHandle(Action):
+    """A handle, such as the lower one of a threshold, set anew."""
+
+    kind: ClassVar[str] = "handle"
+
+
+@dataclass(frozen=True)
 class Turn:
     """What the user gives at once. A turn without actions is derived from the model's own answer and costs nothing.
 
@@ -125,6 +132,13 @@ class Turn:
     def undoes(self) -> bool:
         """Whether the user takes the correction of the round before back."""
         return any(isinstance(action, Undo) for action in self.actions)
+
+    def with_handles(self, number: int) -> Turn:
+        """It, and so many handles that the user sets, unless the user only waits or takes back, or has set them."""
+        missing = number - sum(isinstance(action, SetHandle) for action in self.actions)
+        if missing <= 0 or not self.actions or self.undoes:
+            return self
+        return replace(self, actions=(*self.actions, *(SetHandle(),) * missing))
 
     @property
     def opens(self) -> bool:

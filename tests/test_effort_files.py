@@ -66,7 +66,7 @@ def test_a_file_from_before_there_was_text_serves_all_runs_without_text(wording:
 
 
 def test_it_covers_every_action_of_the_table_that_ships() -> None:
-    every = {"click", "box2d", "box3d", "scribble", "lasso", "extent", "text", "undo"}
+    every = {"click", "box2d", "box3d", "scribble", "lasso", "extent", "text", "undo", "handle"}
     assert set(kinds()) == every == table(SECONDS).keys() - {"source"}
     assert cost([DrawLasso()], SECONDS) == cost([DrawScribble()], SECONDS)  # as before lassos had entries of their own
 

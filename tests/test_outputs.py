@@ -69,13 +69,13 @@ AFTER = {"board build": "submit"}
 
 OTHERS = {
     **dict.fromkeys(("list", "info", "init", "check", "preview", "serve", "job"), "reads no results"),
-    **dict.fromkeys(("run", "annotate", "record", "superpixels run"), "makes rows"),
+    **dict.fromkeys(("run", "annotate", "record", "superpixels run", "superpixels tune"), "makes rows"),
     **dict.fromkeys(("merge", "compact"), "keeps rows as they are"),
     "verify": "plays single sessions again",
     "calibrate": "measures actions of people",
     "export clicks": "writes what users gave",
     "board check": "says whether a submission is consistent",
-    **dict.fromkeys(("superpixels table", "superpixels report"), "shows superpixels only"),
+    **dict.fromkeys((f"superpixels {name}" for name in ("table", "compare", "report")), "shows superpixels only"),
     **dict.fromkeys((f"intrabench.{name}" for name in ("report", "figures", "submit")), "writes what its command does"),
     **dict.fromkeys((f"intrabench.{name}" for name in ("merge", "compact", "verify")), "as its command"),
     "intrabench.compare_published": "compares with printed numbers",

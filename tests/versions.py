@@ -46,7 +46,7 @@ FILE = Path(__file__).parent / "golden" / "versions.json"
 SHAPE, SPACING_MM = (9, 30, 32), (3.0, 1.0, 1.5)
 ROUNDS, TURNS = 3, 12
 GRID = "method=grid,segments=40"
-MODELS = ("box_fill", "random_walker", "graph_cut", "grow_from_seeds", "grabcut", f"supervoxels:{GRID}")
+MODELS = ("box_fill", "random_walker", "graph_cut", "grow_from_seeds", "interval", "grabcut", f"supervoxels:{GRID}")
 METHODS = ("grid", "random", "slic", "slico", "sitk_slic", "watershed", "compact_watershed")
 """Methods of superpixels; those of OpenCV may round otherwise on other machines."""
 HAND = "hand:jitter_mm=2,miss_rate=0.3,box_slack=0.1"

@@ -1,9 +1,11 @@
-"""Commands for superpixels: run, table, report."""
+"""Commands for superpixels: run, tune, table, compare, report."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,22 +24,33 @@ superpixels_app = typer.Typer(
     help="Measure methods that divide images into superpixels, in volumes supervoxels.", no_args_is_help=True
 )
 
+Divides = Annotated[
+    list[str],
+    typer.Option("--method", "-m", help="Method, e.g. slic:compactness=5.", autocompletion=o.completes("superpixels")),
+]
+Intensity = Annotated[
+    str, typer.Option("--intensity", help="How scans become grey values: modality, volume, slice, ct_soft, none.")
+]
+Workers = Annotated[
+    str, typer.Option("--workers", metavar="N", help="Processes that compute: auto, a number, 0 for this one.")
+]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for an image.")]
 Methods = Annotated[list[str], typer.Option("--method", "-m", help="Only these methods, as in tables, or a glob.")]
 
 PROTOCOL = "superpixels@1"
-NUMBERS, AVERAGES = "mean over images of the worst annotation", "averages between 200 and 5200 superpixels, in %"
+IN_SLICES = "boundaries within slices"
+NUMBERS = f"mean over images of the worst annotation, {IN_SLICES}"
+AVERAGES = f"averages between 200 and 5200 superpixels, in %, {IN_SLICES}"
 MOST_LINES = 40
 """A run prints averages instead of a longer table of numbers."""
 
 
 @superpixels_app.command("run")
 def superpixels_run(
-    method: Annotated[
-        list[str],
-        typer.Option(
-            "--method", "-m", help="Method, e.g. slic:compactness=5.", autocompletion=o.completes("superpixels")
-        ),
-    ],
+    method: Divides = [],  # noqa: B006
+    tuned: Annotated[
+        list[Path], typer.Option("--tuned", metavar="FILE", help="Methods with the parameters that tune chose.")
+    ] = [],  # noqa: B006
     dataset: o.Datasets = [],  # noqa: B006
     perturb: o.Perturb = [],  # noqa: B006
     segments: Annotated[
@@ -46,29 +59,142 @@ def superpixels_run(
     cases: Cases = [],  # noqa: B006
     targets: Targets = [],  # noqa: B006
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
-    intensity: Annotated[
-        str, typer.Option("--intensity", help="How scans become grey values: modality, volume, slice, ct_soft, none.")
-    ] = "modality",
+    intensity: Intensity = "modality",
     least_voxels: Annotated[
         int, typer.Option("--least-voxels", help="Smaller superpixels join the most similar neighbour.")
     ] = 1,
     out: Out = None,
     plugin: Plugins = [],  # noqa: B006
-    workers: Annotated[
-        str, typer.Option("--workers", metavar="N", help="Processes that compute: auto, a number, 0 for this one.")
-    ] = "auto",
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Limit for an image.")] = 600.0,
+    workers: Workers = "auto",
+    timeout: Timeout = 600.0,
 ) -> None:
     """Divide the images of data sets and measure the superpixels; repeat the command to continue it."""
+    from intrabench.errors import IntraBenchError
     from intrabench.protocols.superpixels_paper import models_of
 
     add_plugins(plugin)
+    chosen = [one for file in tuned for one in _read_tuned(file)]
+    if not method and not chosen:
+        raise IntraBenchError(
+            "give a method, as in --method slic, or a file that intrabench superpixels tune wrote, --tuned"
+        )
+    models = models_of(method, segments, intensity, least_voxels)
+    models += [spec for one, words in chosen for spec in models_of([one], segments, intensity, least_voxels, words)]
     arguments = {
-        **{"model": models_of(method, segments, intensity, least_voxels), "protocol": PROTOCOL},
+        **{"model": models, "protocol": PROTOCOL},
         **{"dataset": dataset, "perturb": perturb, "cases": cases, "targets": targets, "metric": metric},
         **{"plugin": plugin, "workers": workers, "timeout": timeout, "cache_embeddings": False},
     }
     play(options_of(arguments), out, "intrabench superpixels table", _show)
+
+
+@superpixels_app.command("tune")
+def superpixels_tune(
+    method: Divides,
+    dataset: o.Datasets = [],  # noqa: B006
+    grid: Annotated[
+        list[str], typer.Option("--grid", metavar="NAME=VALUES", help="Values to try, e.g. compactness=5/10/20.")
+    ] = [],  # noqa: B006
+    segments: Annotated[str, typer.Option("--segments", help="Numbers of superpixels. Default: 400,1200,3600.")] = "",
+    cases: Cases = [],  # noqa: B006
+    file: Annotated[Path, typer.Option("--file", help="Where to write what was chosen.")] = Path("tuned.toml"),
+    intensity: Intensity = "modality",
+    out: Annotated[Path, typer.Option("--out", help="Folder of the results, apart from those to report.")] = Path(
+        "tuning"
+    ),
+    plugin: Plugins = [],  # noqa: B006
+    workers: Workers = "auto",
+    timeout: Timeout = 600.0,
+) -> None:
+    """Choose parameters: the least 1 - Rec + UE of all combinations on training images, such as --cases subset:train.
+
+    Between the numbers of superpixels parameters are linear. `intrabench superpixels run --tuned FILE` uses them.
+    """
+    from intrabench.errors import IntraBenchError
+    from intrabench.protocols.superpixels_paper import models_of, numbers_of
+    from intrabench.registry import registry
+    from intrabench.specs.specs import parse
+    from intrabench.statistics.superpixel_tuning import NUMBERS
+    from intrabench.superpixels.tuned import settings
+
+    add_plugins(plugin)
+    names = [parse(one)[0] for one in method]
+    if len(set(names)) < len(names) or (grid and len(names) > 1):
+        raise IntraBenchError("--grid is of one method, and each method is tuned once; tune one after the other")
+    numbers = numbers_of(segments) if segments.strip() else NUMBERS
+    values = dict(map(_values, grid))
+    tried = {
+        name: settings(registry.find("superpixels", name).load(), parse(one)[1], values)
+        for name, one in zip(names, method, strict=True)
+    }
+    methods = list(dict.fromkeys(spec for each in tried.values() for spec in each))
+    arguments = {
+        **{"model": models_of(methods, ",".join(map(str, numbers)), intensity), "protocol": PROTOCOL},
+        **{"dataset": dataset, "cases": cases, "plugin": plugin, "workers": workers, "timeout": timeout},
+        "cache_embeddings": False,
+    }
+    show = partial(_write_tuned, tried=tried, numbers=numbers, intensity=intensity, file=file)
+    play(options_of(arguments), out, "intrabench superpixels table", show)
+
+
+def _values(text: str) -> tuple[str, list[float]]:
+    """The values of a parameter in ``NAME=1/2/3``."""
+    from intrabench.errors import IntraBenchError
+
+    name, _, values = text.partition("=")
+    try:
+        return name.strip(), [float(one) for one in values.split("/")]
+    except ValueError as error:
+        raise IntraBenchError(f"--grid {text} is no list of numbers; write it as compactness=5/10/20") from error
+
+
+def _write_tuned(
+    rows: pl.DataFrame,
+    tried: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    numbers: Sequence[int],
+    intensity: str,
+    file: Path,
+) -> None:
+    """Choose among what was tried, show it, and write the file."""
+    import polars as pl
+
+    from intrabench.cli.console import print_frame
+    from intrabench.files.atomic import atomically, writing
+    from intrabench.files.documents import written_toml
+    from intrabench.statistics.superpixel_tuning import choose, losses
+    from intrabench.statistics.superpixels import superpixel_scores
+
+    table, more = losses(superpixel_scores(rows)), "" if intensity == "modality" else f" (intensity={intensity})"
+    content, lines = dict[str, Any](), list[dict[str, Any]]()
+    for name, combinations in tried.items():
+        choice = choose(table, name, {f"{spec}{more}": each for spec, each in combinations.items()}, numbers)
+        numbers_of_it = {str(n): {**one["parameters"], "loss": one["loss"]} for n, one in choice.by_number.items()}
+        content[name] = {"tuned": choice.tuned, **numbers_of_it}
+        lines += [
+            {key: value for key, value in one.items() if key != "parameters"} for one in choice.by_number.values()
+        ]
+    with writing(file), atomically(file) as part:
+        part.write_text(written_toml(content), encoding="utf-8")
+    shown = pl.DataFrame(lines).select(
+        "method", "asked", "K", pl.col("rec").alias("Rec"), pl.col("ue_np").alias("UE"), "loss"
+    )
+    print_frame(shown, f"least 1 - Rec + UE of {sum(map(len, tried.values()))} settings, {IN_SLICES}")
+    note(f"wrote {file}; `intrabench superpixels run --tuned {file}` uses it")
+
+
+def _read_tuned(file: Path) -> list[tuple[str, str]]:
+    """Methods and their parameters by number, of a file that `tune` wrote."""
+    from intrabench.errors import IntraBenchError
+    from intrabench.files.documents import read_toml
+
+    try:
+        found = read_toml(file, {})
+    except FileNotFoundError as error:
+        raise IntraBenchError(f"there is no file {file}; intrabench superpixels tune writes one") from error
+    chosen = [(name, one["tuned"]) for name, one in found.items() if isinstance(one, dict) and "tuned" in one]
+    if not chosen or not all(name.isidentifier() and isinstance(words, str) and words for name, words in chosen):
+        raise IntraBenchError(f"{file} has no parameters that intrabench superpixels tune chose; run it again")
+    return chosen
 
 
 def _show(rows: pl.DataFrame) -> None:
@@ -92,6 +218,11 @@ def superpixels_table(
     out: Out = None,
     method: Methods = [],  # noqa: B006
     by_number: Annotated[bool, flag("--by-number", help="A line per number of superpixels.")] = False,
+    spread: Annotated[bool, flag("--spread", help="Min, max and SD over images, by number of superpixels.")] = False,
+    stability: Annotated[bool, flag("--stability", help="Whether more superpixels are better.")] = False,
+    correlation: Annotated[
+        bool, flag("--correlation", help="How metrics correlate over images, at about 400.")
+    ] = False,
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every average.")] = False,
     reference: Annotated[str, typer.Option(help="Compare with published numbers: paper, paper-k20000.")] = "",
@@ -109,9 +240,12 @@ def superpixels_table(
         PAPER,
         beside_many,
         beside_published,
+        correlation_table,
         number_table,
         read_superpixel_scores,
         selected_words,
+        spread_table,
+        stability_table,
         summary_table,
     )
     from intrabench.workspace import results_folder
@@ -121,11 +255,21 @@ def superpixels_table(
     check_format(format)
     if reference not in ("", "paper", "paper-k20000"):
         raise IntraBenchError(f"--reference {reference} is unknown; give paper or paper-k20000")
-    if sum((by_number or bool(metric), interval, bool(reference))) > 1:
-        raise IntraBenchError("--by-number (or --metric), --interval and --reference are different tables; give one")
+    which = {"--by-number": by_number, "--spread": spread, "--stability": stability, "--correlation": correlation}
+    chosen = [name for name, on in (which | {"--interval": interval, "--reference": reference}).items() if on]
+    if len(chosen) > 1:
+        raise IntraBenchError(f"{' and '.join(chosen)} are different tables; give one")
+    if metric and (interval or reference):
+        raise IntraBenchError(f"{chosen[0]} has columns of its own; omit --metric")
     folder = results_folder(out)
     found, notes = read_superpixel_scores(folder, method, selection)
-    if by_number or metric:
+    if spread:
+        frame, heading = spread_table(found, metric), f"over images, of the worst annotation, {IN_SLICES}"
+    elif stability:
+        frame, heading = stability_table(found, metric), f"steps from one number to the next, {IN_SLICES}"
+    elif correlation:
+        frame, heading = correlation_table(found, metric), f"Pearson's correlation over images, {IN_SLICES}"
+    elif by_number or metric:
         frame, heading = number_table(found, metric), NUMBERS
     elif reference == "paper-k20000":
         frame, heading = beside_many(found), f"beside Table 2 of {PAPER} (BSDS500, tuned parameters)"
@@ -142,6 +286,35 @@ def superpixels_table(
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
     echo(*notes, err=True)
     tell_lacking(folder)
+
+
+@superpixels_app.command("compare")
+@o.of_results("dataset", "cases", "targets")
+def superpixels_compare(
+    a: Annotated[str, typer.Argument(help="A method, as in tables, or a glob.")],
+    b: Annotated[str, typer.Argument(help="Another one, such as another program of the same method.")],
+    out: Out = None,
+    metric: Annotated[list[str], o.metric] = [],  # noqa: B006
+    csv: Annotated[bool, flag("--csv", help="Print CSV.")] = False,
+    plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
+) -> None:
+    """Show by how much method B is better than A on the same images, by number of superpixels, with 95 % intervals."""
+    from intrabench.cli.console import print_frame
+    from intrabench.reporting.formats import formatted
+    from intrabench.reporting.superpixels import compared, read_superpixel_scores, two_methods
+    from intrabench.workspace import results_folder
+
+    add_plugins(plugin)
+    found, notes = read_superpixel_scores(results_folder(out), (a, b), selection)
+    a, b = two_methods(found, a, b)
+    frame = compared(found, a, b, metric)
+    if csv:
+        echo(*formatted(frame, "csv").removesuffix("\n").split("\n"))
+    else:
+        print_frame(frame, f"{b} against {a}: above 0, {b} is better; {IN_SLICES}", everything="--csv has everything")
+    echo(*(note for note in notes if "numbers of superpixels" not in note), err=True)
 
 
 @superpixels_app.command("report")

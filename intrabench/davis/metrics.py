@@ -9,14 +9,15 @@ of the image. Perazzi et al., "A Benchmark Dataset and Evaluation Methodology fo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.davis.packed import Packed, counts, dilated, outlines, pack, parts_of
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Bools, Floats, Mask, grow, joint_box, masks_of
+from intrabench.mask import Box, Floats, Mask, grow, joint_box
 
 LabelMap = NDArray[np.integer[Any]]
 
@@ -24,6 +25,7 @@ BOUND = 0.008
 """The tolerance as a share of the frame's diagonal."""
 VOID = 255
 """Not an object."""
+TINY = np.finfo(float).tiny
 
 
 def tolerance_pixels(shape: Sequence[int], bound: float = BOUND) -> float:
@@ -31,59 +33,47 @@ def tolerance_pixels(shape: Sequence[int], bound: float = BOUND) -> float:
     return bound if bound >= 1 else math.ceil(bound * math.hypot(*shape))
 
 
-def outlines(masks: Bools) -> Bools:
-    """The outlines of frames ``(frame, y, x)``; beyond the last row and column is no image."""
-    found = np.zeros_like(masks)
-    found[:, :-1] |= masks[:, :-1] != masks[:, 1:]
-    found[:, :, :-1] |= masks[:, :, :-1] != masks[:, :, 1:]
-    found[:, :-1, :-1] |= masks[:, :-1, :-1] != masks[:, 1:, 1:]
-    return found
-
-
 def j_of_frames(truth: Mask, answer: Mask, frames: int) -> Floats:
     """(frames,) J of each frame of a video ``(frame, y, x)``."""
-    scores = np.ones(frames)
-    box = joint_box(truth, answer)
-    if box is not None:
-        one, other = truth.crop(box), answer.crop(box)
-        both, either = (one & other).sum(axis=(1, 2)), (one | other).sum(axis=(1, 2))
-        scores[box[0] : box[3]] = np.where(either, both / np.maximum(either, 1), 1.0)
+    scores, box = np.ones(frames), joint_box(truth, answer)
+    for part, one, other in _packed_parts(truth, answer, box, 0) if box else ():
+        scores[part] = _j(one, other)
     return scores
 
 
 def f_of_frames(truth: Mask, answer: Mask, shape: tuple[int, int, int], bound: float = BOUND) -> Floats:
     """(frames,) F of each frame of a video of `shape` ``(frame, y, x)``."""
-    scores, box = np.ones(shape[0]), joint_box(truth, answer)
+    scores, box, tolerance = np.ones(shape[0]), joint_box(truth, answer), tolerance_pixels(shape[1:], bound)
     if box is None:
         return scores
     box = grow(box, (0, 1, 1), shape)  # outlines begin one pixel before their mask
-    true_lines, lines = outlines(truth.crop(box)), outlines(answer.crop(box))
-    tolerance = tolerance_pixels(shape[1:], bound)
-    scores[box[0] : box[3]] = [_f(one, other, tolerance) for one, other in zip(true_lines, lines, strict=True)]
+    for part, one, other in _packed_parts(truth, answer, box, math.floor(tolerance)):
+        scores[part] = _f(one, other, box[5] - box[2], tolerance)
     return scores
 
 
-def _f(truth: Bools, answer: Bools, tolerance: float) -> float:
-    """F of two outlines."""
-    counts = np.count_nonzero(truth), np.count_nonzero(answer)
-    if not all(counts):
-        return float(counts[0] == counts[1])
-    precision = _near(answer, truth, tolerance) / counts[1]
-    recall = _near(truth, answer, tolerance) / counts[0]
-    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+def _packed_parts(truth: Mask, answer: Mask, box: Box, room: int) -> Iterator[tuple[slice, Packed, Packed]]:
+    """Both masks in a box, some frames at a time, and which."""
+    z0, y0, x0, z1, y1, x1 = box
+    for part in parts_of(range(z0, z1), y1 - y0, x1 - x0 + room):
+        within = part.start, y0, x0, part.stop, y1, x1
+        yield part, pack(truth.crop(within), room), pack(answer.crop(within), room)
 
 
-def _near(outline: Bools, other: Bools, tolerance: float) -> int:
-    """How many pixels of an outline have a pixel of the other one in the disk around them."""
-    far = math.floor(tolerance)
-    sums = np.zeros((other.shape[0] + 2 * far, other.shape[1] + 2 * far + 1), np.int32)
-    np.cumsum(np.pad(other, far), axis=1, out=sums[:, 1:])
-    y, x = np.nonzero(outline)
-    found = np.zeros(len(y), bool)
-    for down in range(-far, far + 1):
-        wide = math.isqrt(math.floor(tolerance * tolerance - down * down))
-        found |= sums[y + far + down, x + far + wide + 1] > sums[y + far + down, x + far - wide]
-    return int(np.count_nonzero(found))
+def _j(truth: Packed, answer: Packed) -> Floats:
+    """(frame,) J."""
+    both, either = counts(truth & answer), counts(truth | answer)
+    return np.where(either, both / np.maximum(either, 1), 1.0)
+
+
+def _f(truth: Packed, answer: Packed, width: int, tolerance: float) -> Floats:
+    """(frame,) F of frames that are `width` wide and have room for the tolerance."""
+    true_lines, lines = outlines(truth, width), outlines(answer, width)
+    true_counts, line_counts = counts(true_lines), counts(lines)
+    recall = counts(true_lines & dilated(lines, tolerance)) / np.maximum(true_counts, 1)
+    precision = counts(lines & dilated(true_lines, tolerance)) / np.maximum(line_counts, 1)
+    none = (true_counts == 0) & (line_counts == 0)
+    return np.where(none, 1.0, 2 * precision * recall / np.maximum(precision + recall, TINY))
 
 
 def objects_in(labels: LabelMap) -> list[int]:
@@ -119,12 +109,28 @@ def batched(
     if frames is not None:
         truth, answer = truth[list(frames)], answer[list(frames)]
     ids = objects_in(truth) if objects is None else list(range(1, objects + 1))
-    shape = truth.shape[0], truth.shape[1], truth.shape[2]
-    truths, answers = masks_of(truth, most=max(ids)), masks_of(answer, most=max(ids))
-    pairs = [(truths.get(one, Mask.empty()), answers.get(one, Mask.empty())) for one in ids]
-    overlaps = [j_of_frames(one, other, shape[0]) for one, other in pairs]
-    contours = [f_of_frames(one, other, shape, bound) for one, other in pairs]
-    return np.stack(overlaps, axis=1), np.stack(contours, axis=1)
+    (count, height, width), tolerance = truth.shape, tolerance_pixels(truth.shape[1:], bound)
+    room = math.floor(tolerance)
+    j, f = np.ones((2, count, len(ids)))
+    for part in parts_of(range(count), height, width + room):
+        ours, theirs = _small(truth[part]), _small(answer[part])
+        for column, one in enumerate(ids):
+            packed = _common_rows(pack(ours == one, room), pack(theirs == one, room))
+            j[part, column], f[part, column] = _j(*packed), _f(*packed, width, tolerance)
+    return j, f
+
+
+def _small(labels: LabelMap) -> LabelMap:
+    """The same labels in bytes, which are compared faster, if all of them fit."""
+    fit = labels.dtype.itemsize == 1 or (labels.min() >= 0 and labels.max() <= 255)
+    return labels.astype(np.uint8, copy=False) if fit else labels
+
+
+def _common_rows(truth: Packed, answer: Packed) -> tuple[Packed, Packed]:
+    """Without the rows above and below both masks, but for one on each side."""
+    rows = np.flatnonzero((truth | answer).any(axis=(0, 2)))
+    kept = slice(max(rows[0] - 1, 0), rows[-1] + 2) if len(rows) else slice(0)
+    return truth[:, kept], answer[:, kept]
 
 
 def batched_jaccard(

@@ -301,6 +301,8 @@ def _equal(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return bool(np.array_equal(one, other))
+    if hasattr(one, "cpu") and hasattr(other, "cpu"):  # tensors
+        return bool(np.array_equal(one.cpu(), other.cpu()))
     return type(one) is type(other)
 
 

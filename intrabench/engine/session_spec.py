@@ -147,7 +147,7 @@ class ModelRunner:
     def identity(self) -> tuple[str | int, ...]:
         """Everything that decides its answers, and which prompts it gets."""
         model, taken = self.model, self.model.abilities
-        alone = ("unprompted",) if taken.unprompted else ()
+        alone = ("unprompted",) * taken.unprompted + (f"{taken.handles} handles",) * (taken.handles > 0)
         accepts = taken.accepts - {"text"}  # no other prompt becomes a text, so taking it changes no other session
         strokes = (taken.strokes,) if taken.strokes_as_points else ()
         abilities = taken.dims, *sorted(accepts), taken.derived, taken.feeds_back, *strokes, *alone

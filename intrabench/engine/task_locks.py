@@ -55,8 +55,8 @@ class TaskLocks:
         Raises:
             Busy: another run has the lock.
         """
-        with ExitStack() as held:
-            lock = held.enter_context(locked(self.store.root / "locks" / task.lock_name))
+        with ExitStack() as stack:
+            lock = stack.enter_context(locked(self.store.root.absolute() / "locks" / task.lock_name))
             specs = self.missing(task)
             missing = sum(len(spec.sessions) for spec in specs)
             for damaged in filter(None, (self.store.bad_masks(key) for spec in specs for key in spec.sessions)):
@@ -74,11 +74,11 @@ class TaskLocks:
             try:
                 yield missing, specs, take
             except BaseException as error:
-                held.callback(self.writer.flush)  # before the lock is given back
+                stack.callback(self.writer.flush)  # before the lock is given back
                 if isinstance(error, Stopped | KeyboardInterrupt) and self._ended():
                     lock.ended()
                 raise
-            self.writer.once_written(held.pop_all().close)
+            self.writer.once_written(stack.pop_all().close)
 
     def _lacks_masks(self, session: str) -> bool:
         return self.job.save_masks and not self.store.has_masks(session)

@@ -41,7 +41,7 @@ class ResultWriter:
         self._error: Exception | None = None  # of the timer's thread
 
     def take(self, part: ResultBatch) -> None:
-        """Write a part, masks before rows, now or together with those that follow, and count it.
+        """Write a part, masks before rows, now or together with those that follow; it is counted once it is written.
 
         Raises:
             IntraBenchError: it cannot be written, or earlier ones could not.
@@ -56,7 +56,7 @@ class ResultWriter:
                 self._timer.daemon = True
                 self._timer.start()
         last = {row["session"]: row["dice"] for row in part.rows}
-        self.count(part.summary, [score for score in last.values() if score is not None])
+        self._tell(part.summary, [score for score in last.values() if score is not None])
 
     def once_written(self, call: Callable[[], object]) -> None:
         """Have something called once all that was taken so far is written, or could not be; it must not fail."""
@@ -82,8 +82,11 @@ class ResultWriter:
                 raise self._error
             if masks := {session: each for part in parts for session, each in part.masks.items()}:
                 self.store.write_masks(masks)
-            self._write([row for part in parts for row in part.rows], [turn for part in parts for turn in part.turns])
+            if rows := [row for part in parts for row in part.rows]:
+                self.store.write_part(rows, [turn for part in parts for turn in part.turns])
             self._wrote_at = time.monotonic()
+            for part in parts:
+                self.summary.add(part.summary)
 
     def _flush_in_time(self) -> None:
         try:
@@ -99,6 +102,9 @@ class ResultWriter:
         """
         with self._lock:
             self.summary.add(summary)
+        self._tell(summary, dice)
+
+    def _tell(self, summary: Summary, dice: Sequence[float]) -> None:
         self.reporter.advance(summary.computed, summary.failed, dice)
         if self.limit is not None:
             with self._lock:
@@ -131,6 +137,6 @@ class ResultWriter:
         if self.summary.moved or not self.store.are_newest(self.summary.keys):
             self._write(replaced(self.store.root, self.summary.keys, patients))
 
-    def _write(self, rows: Sequence[Mapping[str, Any]], turns: Sequence[Mapping[str, Any]] = ()) -> None:
+    def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         if rows:
-            self.store.write_part(rows, turns)
+            self.store.write_part(rows, ())

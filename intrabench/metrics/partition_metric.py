@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class PartitionMetric(Metric):
     """Base of the metrics of superpixels; a subclass writes `compare`.
 
-    Pictures are measured in pixels, volumes with neighbours in three dimensions and in millimetres. Source of those
-    that ship: Stutz, Hermans, Leibe: Superpixels: an evaluation of the state of the art, CVIU 2018, and its program.
+    Pictures are measured in pixels, volumes in millimetres: those of boundaries and shapes in slices z, as a stack of
+    pictures (`PartitionPair.in_slices`), all others as a whole. Source of those that ship: Stutz, Hermans, Leibe:
+    Superpixels: an evaluation of the state of the art, CVIU 2018, and its program.
     """
 
     @abstractmethod
@@ -35,9 +36,10 @@ class PartitionMetric(Metric):
 
 
 def partition_metric(
-    name: str, title: str, unit: str = "", *, best: Best = "high", most: float = math.inf
+    name: str, title: str, unit: str = "", *, best: Best = "high", most: float = math.inf, version: str = "1"
 ) -> Callable[[Callable[..., float | None]], type[PartitionMetric]]:
     """Make a metric of a function of a `PartitionPair` with values from 0 to `most`; see `Metric` and `of_function`."""
     about: dict[str, Any] = {"name": name, "title": title, "unit": unit, "best": best, "bounds": (0.0, most)}
+    about["version"] = version
     about["worst"] = 0.0 if best == "high" else most
     return lambda function: of_function(PartitionMetric, "compare", function, **about)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from intrabench.metrics.partition_metric import partition_metric
+from intrabench.specs.values import Share
 from intrabench.superpixels.partitions.pair import PartitionPair
 
 
@@ -38,6 +39,19 @@ def undersegmentation_error_levin(pair: PartitionPair) -> float:
     table = pair.contingency
     covering = np.bincount(table.segments, table.sizes[table.superpixels], len(table.segment_sizes))
     return float((covering / table.segment_sizes - 1).mean())
+
+
+@partition_metric("ue_achanta", "UE (Achanta)", best="low")
+def undersegmentation_error_achanta(pair: PartitionPair, share: Share = 0.05) -> float:
+    """UE_Achanta: by how much the superpixels that overlap segments exceed the image, by its voxels; 0 is best.
+
+    An overlap counts if it is more than `share` of the superpixel, so a superpixel counts once for each segment of
+    which it has that. One that has it of none counts once. Achanta et al. 2012.
+    """
+    table = pair.contingency
+    counts = table.voxels > share * table.sizes[table.superpixels]
+    times = np.bincount(table.superpixels[counts], minlength=len(table.sizes))
+    return float((table.sizes * np.maximum(times - 1, 0)).sum() / table.total)
 
 
 @partition_metric("asa", "ASA", most=1.0)

@@ -8,18 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.metrics.partition_metric import partition_metric
+from intrabench.specs.specs import switch
 from intrabench.superpixels.partitions.pair import PartitionPair
 from intrabench.superpixels.partitions.partition import Partition
 
 
-@partition_metric("co", "CO", most=1.0)
-def compactness(pair: PartitionPair) -> float:
+@partition_metric("co", "CO", most=1.0, version="2")
+def compactness(pair: PartitionPair, volume: bool = switch(False)) -> float:
     """CO: the area of a superpixel by that of a disc with its perimeter; the mean, weighted by area (Schick 2012).
 
-    A square has pi/4. In volumes it is the sphericity, 36 pi V² / A³, of which a cube has pi/6. Sides of voxels count
-    as surface, those at the border of the image, too.
+    A square has pi/4. In volumes it is that of the sections with all slices z. Sides of voxels count as perimeter,
+    those at the border of the image, too. volume: the sphericity, 36 pi V² / A³, of which a cube has pi/6.
     """
-    partition = pair.partition
+    partition = pair.partition if volume else pair.partition.in_slices
     size, surface = _size_and_surface(partition)
     if len(partition.axes) == 2:
         roundness = 4 * math.pi * size / surface**2

@@ -55,9 +55,10 @@ class Request:
 
     turns: the whole history, oldest first, the new one last, adapted to what the model takes, in canonical voxels.
     mask: the answer so far. memory: what the model's last answer left for this session (None at first; a model that
-    gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`. partition:
-    nobody prompts; the answer needs `Answer.partition`. label: what is to be segmented, in the word of the data set;
-    names: what people call it, as the data set's card says.
+    gets None with a history rebuilds it from the turns). scores: whether the answer needs `Answer.scores`. last: no
+    other request of this session is expected, so that the answer needs no memory. partition: nobody prompts; the answer
+    needs `Answer.partition`. label: what is to be segmented, in the word of the data set; names: what people call it,
+    as the data set's card says.
     """
 
     session: str
@@ -65,6 +66,7 @@ class Request:
     mask: Mask = field(default_factory=Mask.empty)
     memory: Any = None
     scores: bool = False
+    last: bool = False
     partition: bool = False
     label: str = ""
     names: tuple[str, ...] = ()
@@ -176,7 +178,8 @@ class Model(Component):
     worker. `encodes`: opening an image costs more than reading it, so that only one worker plays it. `joint`: in joint
     sessions it answers for all targets at once, by `Predictor.segment_jointly`. `unprompted`: it also answers
     when the user has given no prompts yet (`Turn.waits`); others are not asked then. `one_box`: a slice can have one
-    2D box only, which is then the tight box of several. `divides_images`: it gives the
+    2D box only, which is then the tight box of several. `handles`: how many, such as those of a threshold, the user
+    sets anew with each prompt, at the price of `SetHandle`. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
     wherever that comes from, so that it can correct the answers of another model. reads_names: it looks at
     `Request.names`.
@@ -199,6 +202,7 @@ class Model(Component):
     joint: ClassVar[bool] = False
     unprompted: ClassVar[bool] = False
     one_box: ClassVar[bool] = False
+    handles: ClassVar[int] = 0
     divides_images: ClassVar[bool] = False
     takes_mask: ClassVar[bool] = False
     reads_names: bool = False
@@ -218,7 +222,7 @@ class Model(Component):
     def abilities(self) -> Abilities:
         """What the adaptation has to know."""
         takes = (self.dims, self.accepts, self.derived, self.feeds_back, self.unprompted)
-        return Abilities(*takes, self.strokes or Abilities.strokes, self.one_box)
+        return Abilities(*takes, self.strokes or Abilities.strokes, self.one_box, self.handles)
 
     @property
     def any_plane(self) -> bool:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Floats32
+from intrabench.mask import Bools, Floats32, Mask
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
-from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
+from intrabench.models.parts.neighbourhood import Frame
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN, Hints, cleaned, seeded
+from intrabench.models.parts.slice_model import Box2D, SliceItem, SliceModel, SliceResult
 from intrabench.specs.values import Iterations, Pixels
 from intrabench.volume import Volume
 
@@ -21,12 +23,14 @@ class GrabCut(SliceModel):
     """GrabCut on slices (Rother et al., SIGGRAPH 2004), from OpenCV: takes boxes, points, and its own last answer.
 
     Everything outside a box is background, and so are the pixels within `radius` of a negative point; the pixels within
-    `radius` of a positive point are target. Without a box, everything else may be either, and the initial guess is a
-    disc of `reach` pixels around the points. A correction continues from the last answer. iterations: how often colour
-    models and cut alternate. intensity: how scans become 8 bits.
+    `radius` of a positive point are target. Without a box, what is within `reach` pixels of the points may be either.
+    A correction changes only the surroundings of the points that contradict the last answer. Pieces without a point are
+    dropped, unless there is none. iterations: how often colour models and cut alternate. intensity: how scans become 8
+    bits.
     """
 
     name = "grabcut"
+    version = "2"
     extra = "grabcut"
     requires = ("cv2",)
     encodes = False
@@ -58,7 +62,8 @@ class GrabCut(SliceModel):
     def _cut(self, item: SliceItem) -> SliceResult:
         import cv2
 
-        labels = self.labels(item)
+        hints, frame, labels = self._labels(item)
+        sure = np.select([labels == cv2.GC_FGD, labels == cv2.GC_BGD], [TARGET, BACKGROUND], UNKNOWN).astype(np.int8)
         target = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
         if target.any() and not target.all():  # the colour models need both
             cv2.setRNGSeed(0)  # OpenCV's clustering uses random numbers
@@ -66,30 +71,60 @@ class GrabCut(SliceModel):
             back, front = np.zeros((1, 65)), np.zeros((1, 65))
             cv2.grabCut(image, labels, (0, 0, 1, 1), back, front, self.iterations, cv2.GC_INIT_WITH_MASK)
             target = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
+        if (sure == TARGET).any() and not hints.corrects:
+            target = seeded(target, sure == TARGET) | _largest(target, item.box)
+        target = hints.changed(frame, cleaned(target[None], sure[None], frame.beside))[0]
         return SliceResult(target, target.astype(np.float32))
 
     def labels(self, item: SliceItem) -> NDArray[np.uint8]:
         """OpenCV's label of each pixel ``(y, x)``: sure or probable, background or target."""
+        return self._labels(item)[2]
+
+    def _labels(self, item: SliceItem) -> tuple[Hints, Frame, NDArray[np.uint8]]:
         import cv2
 
-        labels = np.full(item.shape, cv2.GC_PR_BGD, dtype=np.uint8)
-        if item.previous is not None:
-            labels[item.previous > 0.5] = cv2.GC_PR_FGD
-        if item.box is not None:
+        previous = None if item.previous is None else item.previous > 0.5
+        hints = self._hints(item, previous)
+        frame = Frame((0, 0, 0, 1, *item.shape), (1, *item.shape), _PIXELS)
+        zones = hints.zones(frame)
+        seeds = hints.labels(frame, zones)[0]
+        if hints.corrects:
+            likely = np.where(hints.mask.crop(frame.box)[0], zones.negative[0] > 1, zones.positive[0] <= 1)
+        elif item.box is not None:
+            likely = np.ones(item.shape, dtype=bool) if previous is None or not previous.any() else previous
+        else:
+            far = frame.distance_mm(frame.seeds(hints.points, 0.0) == 1)[0]
+            likely = far <= self.reach
+            seeds = np.where((far > self.reach) & (seeds == UNKNOWN), BACKGROUND, seeds)
+        open_ = np.where(likely, cv2.GC_PR_FGD, cv2.GC_PR_BGD)
+        labels = np.select([seeds == TARGET, seeds == BACKGROUND], [cv2.GC_FGD, cv2.GC_BGD], open_).astype(np.uint8)
+        return hints, frame, labels
+
+    def _hints(self, item: SliceItem, previous: Bools | None) -> Hints:
+        """The prompts of a slice, as those of a volume of one slice, in pixels.
+
+        Points that contradict the last answer correct it. If none does, a box is new, and is looked at with the answer.
+        """
+        points = np.column_stack([np.zeros(len(item.points), np.int64), item.points])
+        mask = Mask.empty() if previous is None else Mask.of(previous[None])
+        correct = bool((mask.contains(points[:, :3]) != (points[:, 3] == 1)).any())
+        blocks = np.zeros((0, 6), np.int64)
+        if item.box is not None and not (correct and mask.any()):
             y0, x0, y1, x1 = item.box
-            inside = labels[y0:y1, x0:x1].copy()
-            labels[:] = cv2.GC_BGD
-            labels[y0:y1, x0:x1] = cv2.GC_PR_FGD if item.previous is None else inside
-        elif item.previous is None:
-            for y, x, label in item.points.tolist():
-                if label == 1:
-                    _disc(labels, y, x, self.reach, cv2.GC_PR_FGD)
-        for y, x, label in item.points.tolist():
-            _disc(labels, y, x, self.radius, cv2.GC_FGD if label == 1 else cv2.GC_BGD)
-        return labels
+            blocks, mask = np.array([(0, y0, x0, 1, y1, x1)]), Mask.empty()
+        guessed = item.box is None
+        return Hints(points, blocks, mask, _PIXELS, float(self.radius), float(self.reach) or 1.0, guessed)
 
 
-def _disc(labels: NDArray[np.uint8], y: int, x: int, radius: int, value: int) -> None:
-    """Paint a disc, cut off at the border."""
-    rows, columns = np.ogrid[: labels.shape[0], : labels.shape[1]]
-    labels[(rows - y) ** 2 + (columns - x) ** 2 <= radius**2] = value
+def _largest(target: Bools, box: Box2D | None) -> Bools:
+    """The largest piece in a box ``y0, x0, y1, x1``; none without a box."""
+    from scipy import ndimage
+
+    if box is None:
+        return np.zeros_like(target)
+    pieces, _ = ndimage.label(target, np.ones((3, 3)))
+    sizes = np.bincount(pieces[box[0] : box[2], box[1] : box[3]].ravel(), minlength=2)
+    return np.asarray((pieces == 1 + sizes[1:].argmax()) & target)
+
+
+_PIXELS = (1.0, 1.0, 1.0)

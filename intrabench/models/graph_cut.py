@@ -9,7 +9,8 @@ import numpy as np
 
 from intrabench.mask import Bools, Floats
 from intrabench.models.parts.neighbourhood import FACES, Frame, Labels, Spacing, log_ratio, normalised
-from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
+from intrabench.models.parts.seeded_model import SeededModel
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN
 from intrabench.specs.values import NotNegative, Positive
 
 FINENESS = 2**16
@@ -24,17 +25,18 @@ class GraphCut(SeededModel):
     Cells that share a face are joined by ``exp(-difference**2 / (2 sigma**2)) / distance_mm``. Each cell may also
     prefer a side, by the histograms of the seeds. Points and strokes of all rounds are seeds that never change sides.
     Outside of boxes is background, and their middle is target. Without boxes the border of the neighbourhood is
-    background. Each answer is computed afresh; pieces without a target seed are dropped. It is made for strokes: after
-    single clicks of different brightness the cheapest cut may be around the clicked voxels alone.
+    background. A correction changes only the surroundings of the points that contradict the answer so far. It is made
+    for strokes: after single clicks of different brightness the cheapest cut may be around the clicked voxels alone.
 
     sigma: intensities that differ by more are easily cut (from the 1st to the 99th percentile they span 1). region: the
     weight of the histograms, 0 without. Both are as in MONAI Label's graph cut for scribbles; nothing was tuned.
-    margin_mm, radius_mm: size of the neighbourhood around boxes and around points. seed_mm: radius of a point.
-    touch_mm: how far points that contradict a box reach. middle: the part of a box's width that is its middle.
-    max_voxels: larger neighbourhoods are cut on a coarser grid.
+    margin_mm: size of the neighbourhood around boxes. size_mm: expected radius of a target that has one point.
+    seed_mm: radius of a point. middle: the part of a box's width that is its middle. max_voxels: larger
+    neighbourhoods are cut on a coarser grid.
     """
 
     name = "graph_cut"
+    version = "2"
 
     sigma: Positive = 0.1
     region: NotNegative = 1.0
@@ -44,7 +46,7 @@ class GraphCut(SeededModel):
         image = normalised(image)
         odds = np.zeros(frame.cells)
         if self.region and (seeds == BACKGROUND).any():
-            odds = self.region * log_ratio(image, (seeds == TARGET).astype(np.float64), seeds != UNKNOWN)
+            odds = self.region * log_ratio(image, (seeds == TARGET).astype(np.float64), seeds != UNKNOWN, missed=True)
         return minimum_cut(image, frame.step_mm, seeds, odds, self.sigma)
 
 

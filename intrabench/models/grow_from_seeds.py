@@ -12,7 +12,8 @@ import numpy as np
 from intrabench.mask import Bools, Floats
 from intrabench.models.base import Predictor
 from intrabench.models.parts.neighbourhood import Frame, Labels
-from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, SeededModel
+from intrabench.models.parts.seeded_model import SeededModel
+from intrabench.models.parts.seeds import BACKGROUND, TARGET
 from intrabench.progress import loading
 from intrabench.specs.values import NotNegative
 from intrabench.volume import Volume
@@ -24,15 +25,17 @@ class GrowFromSeeds(SeededModel):
 
     Each cell belongs to the seed to which the path with the smallest sum of intensity differences leads, through its 26
     neighbours. Points and strokes of all rounds are seeds. Outside of boxes is background, and their middle is target.
-    Without boxes the border of the neighbourhood is background. Each answer is computed afresh.
+    Without boxes the border of the neighbourhood is background. A correction changes only the surroundings of the
+    points that contradict the answer so far.
 
     locality: how much intensity a millimetre of the path counts, in the unit of the scan; 0, as in Slicer, takes no
-    account of distance. margin_mm, radius_mm: size of the neighbourhood around boxes and around points. seed_mm: radius
-    of a point. touch_mm: how far points that contradict a box reach. middle: the part of a box's width that is its
-    middle. max_voxels: larger neighbourhoods are divided on a coarser grid. Nothing was tuned.
+    account of distance. margin_mm: size of the neighbourhood around boxes. size_mm: expected radius of a target that
+    has one point. seed_mm: radius of a point. middle: the part of a box's width that is its middle. max_voxels: larger
+    neighbourhoods are divided on a coarser grid. Nothing was tuned.
     """
 
     name = "grow_from_seeds"
+    version = "2"
     extra = "growcut"
     requires = ("itk.itkFastGrowCutPython",)
 

@@ -9,7 +9,7 @@ than thin ones. It needs nothing but scipy.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Bools, Floats, Mask, box_slices, intersection
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import FACES, Frame, Hints, Labels, SeedRadius, log_ratio, normalised
+from intrabench.models.parts.neighbourhood import FACES, Frame, Labels, SeedRadius, log_ratio, normalised
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN, Hints, Zones, with_labels
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Millimetres, NotNegative, Positive, Voxels
@@ -34,18 +35,19 @@ class RandomWalker(VolumeModel):
     """Random walker with priors: the probability that a walker from a voxel reaches target before background.
 
     Each voxel has prior odds, the product of two: those of its place (boxes: an inscribed blob; points: the
-    neighbourhood; corrections: the previous mask, inverted around points that contradict it), and those of its tissue
-    (histograms of target and background so far). Walkers rarely cross intensity edges and stop after about `reach_mm`.
+    neighbourhood; corrections: the distance to the points that contradict the answer so far, around which alone it
+    changes), and those of its tissue (histograms of target and background so far). Walkers rarely cross intensity edges
+    and stop after about `reach_mm`.
 
     beta: how strictly intensity edges stop walkers (intensities from the 1st to the 99th percentile span 1).
-    margin_mm, radius_mm: size of the neighbourhood around boxes and around points. size_mm: expected radius of a target
-    that has only points. seed_mm: radius around a point that certainly belongs to it. touch_mm: how far a correction
-    reaches at most. max_voxels: larger neighbourhoods are solved on a coarser grid. time_limit_s: then
-    TimeoutError is raised. The defaults were tuned once on a phantom, a spine CT and MRI, and four structures of the
-    MNI brain.
+    margin_mm: size of the neighbourhood around boxes. size_mm: expected radius of a target that has one point.
+    seed_mm: radius around a point that certainly belongs to it. max_voxels: larger neighbourhoods are solved on a
+    coarser grid. time_limit_s: then TimeoutError is raised. The defaults were tuned once on a phantom, a spine CT and
+    MRI, and four structures of the MNI brain.
     """
 
     name = "random_walker"
+    version = "2"
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
     feeds_back = True
@@ -56,82 +58,74 @@ class RandomWalker(VolumeModel):
     beta: NotNegative = 200.0
     reach_mm: Positive = 2.0
     margin_mm: Millimetres = 10.0
-    radius_mm: Millimetres = 30.0
     size_mm: Positive = 12.0
     seed_mm: SeedRadius = 1.0
-    touch_mm: Millimetres = 12.0
     max_voxels: Voxels = 1_000_000
     time_limit_s: Positive = 60.0
     derived: Derived = switch("none")
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
-        """Solve in the neighbourhood; the answer is valid for the whole volume.
+        """Solve what the prompts leave open; the answer is valid for the whole volume.
 
         Raises:
             TimeoutError: it took longer than `time_limit_s`; looked at between all steps and iterations.
         """
         check = _Deadline(self.time_limit_s)
-        hints = Hints.of(request)
-        fine = hints.frame(volume, self.margin_mm, self.radius_mm)
+        hints = Hints.of(request, volume.spacing_mm, self.seed_mm, self.size_mm)
+        fine = hints.frame(volume, self.margin_mm)
         if fine is None:  # there are no prompts
             return Answer(request.mask)
         frame = fine.coarse(self.max_voxels)
-        chance = frame.refine(self._chance(frame, hints, frame.image(volume.array), check))
-        room, seeds = fine.room(hints, self.seed_mm, self.touch_mm), fine.seeds(hints.points, self.seed_mm)
+        zones = hints.zones(frame)
+        labels = hints.labels(frame, zones)
         check()
-        answer = np.where(seeds >= 0, seeds == 1, (chance > 0.5) & room)
-        begun = None if request.turns[0].prompts.kinds else hints.mask.crop(fine.box)
-        parts = (intersection((z0, y0, x0, z1, y1, x1), fine.box) for z0, y0, x0, z1, y1, x1 in hints.parts.tolist())
-        inside = [box_slices(box, fine.box) for box in parts if box is not None]
-        kept = _pieces(answer, seeds == 1, inside, boxed=len(hints.blocks) > 0, begun=begun)
-        found = Mask.of(kept, fine.box[:3])
-        return Answer(found, scores=chance[box_slices(found.box, fine.box)] if request.scores else None)
+        chance = frame.refine(self._chance(frame, hints, zones, labels, frame.image(volume.array), check))
+        sure = hints.labels(fine, zones.refined(frame))
+        check()
+        inside = np.where(sure == UNKNOWN, chance > 0.5, sure == TARGET)
+        boxed = (intersection(tuple(block), fine.box) for block in hints.blocks.tolist())
+        kept = _pieces(inside, sure == TARGET, [box_slices(box, fine.box[:3]) for box in boxed if box is not None])
+        found = with_labels(hints, fine, kept, sure)
+        return Answer(found, scores=_scores(found, chance, fine) if request.scores else None)
 
-    def _odds(self, frame: Frame, hints: Hints, seeds: Labels, check: Callable[[], None]) -> Floats:
-        """Log-odds from the position alone."""
-        if hints.mask.any():
-            return self._corrected(frame, frame.mask(hints.mask), frame.seeds(hints.points, 0.0), check)
-        if len(hints.blocks):
-            odds = frame.boxes(hints.blocks)[1]
-        else:
-            odds = (1 - (frame.distance_mm(seeds == 1) / self.size_mm) ** 2) / 2
-        return np.asarray(odds.clip(-_SURE, _SURE), dtype=np.float64)
-
-    def _corrected(self, frame: Frame, mask: Bools, points: Labels, check: Callable[[], None]) -> Floats:
-        """Log-odds of the previous mask, inverted around points that contradict it.
-
-        A point reaches as far as the border of the mask that it corrects, for what lies beyond was right.
-        """
-        depth = frame.distance_mm(~mask) - frame.distance_mm(mask)
-        odds = 3 * np.clip(depth / 2, -1, 1)  # uncertain within 2 mm of the border
-        turned = np.zeros(frame.cells)
-        for cell in np.argwhere((points >= 0) & (points != mask)):
-            check()
-            reach = 1.5 * min(abs(float(depth[tuple(cell)])), self.touch_mm)  # odds of 3 are even at 0.8 of this
-            around, distance = frame.ball(cell, 2 * reach)
-            turned[around] = np.maximum(turned[around], _SURE * np.exp(-((distance / reach) ** 2)))
-        return odds + np.where(mask, -turned, turned)
-
-    def _chance(self, frame: Frame, hints: Hints, image: Floats, check: Callable[[], None]) -> Floats:
+    def _chance(
+        self, frame: Frame, hints: Hints, zones: Zones, labels: Labels, image: Floats, check: Callable[[], None]
+    ) -> Floats:
         """The probability of target for every cell."""
         from scipy.special import expit
 
-        image = normalised(image)
-        seeds, room = frame.seeds(hints.points, self.seed_mm), frame.room(hints, self.seed_mm, self.touch_mm)
-        odds = self._odds(frame, hints, seeds, check)
-        boxed = len(hints.blocks) > 0
-        chance = expit(odds)
-        if not boxed and not hints.mask.any():  # the target's tissue is known only at the clicks
-            chance = np.exp(-((frame.distance_mm(seeds == 1) / (2 * self.seed_mm)) ** 2))
-        chance = np.where(seeds >= 0, seeds, chance * room)
+        image, free, boxed = normalised(image), labels == UNKNOWN, len(hints.blocks) > 0
+        known = labels == TARGET
+        if hints.corrects:
+            depth = frame.depth_mm(frame.mask(hints.mask))
+            odds = _SURE * np.clip(depth / (hints.border[0] or 1e-3), -1, 1)
+        elif boxed:
+            odds = frame.boxes(hints.blocks)[1]
+        else:
+            odds = (1 - (frame.distance_mm(known) / hints.size_mm) ** 2) / 2
+        odds = zones.odds(odds.clip(-_SURE, _SURE))
+        chance = np.where(free, expit(odds), known)
+        if not boxed and not hints.corrects:  # the target's tissue is known only at the clicks
+            near = np.exp(-((frame.distance_mm(known) / (2 * self.seed_mm)) ** 2))
+            chance = np.where(free, near, known)
         check()
-        free = (seeds < 0) & room
-        system, inflow = _walks(image, frame.step_mm, free, room | (seeds == 1), seeds == 1, self.beta)
+        room = (labels != BACKGROUND) | (not boxed)
+        system, inflow = _walks(image, frame.step_mm, free, room, known, self.beta)
+        counted = ~free if hints.corrects else None
         for _ in range(_PASSES if boxed else 1):
-            prior = expit(odds + log_ratio(image, chance))[free]
+            prior = expit(odds + log_ratio(image, chance, counted, missed=counted is not None))[free]
             check()
             chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
         return chance
+
+
+def _scores(found: Mask, chance: Floats, frame: Frame) -> Floats:
+    """How sure the voxels of an answer's array are: as computed, and entirely where nothing was."""
+    scores = found.array.astype(np.float64)
+    common = intersection(found.box, frame.box)
+    if common is not None:
+        scores[box_slices(common, found.start)] = chance[box_slices(common, frame.box[:3])]
+    return scores
 
 
 class _Deadline:
@@ -209,18 +203,8 @@ def _solve(
     return np.asarray(p, dtype=np.float64).clip(0, 1)
 
 
-def _pieces(
-    answer: Bools,
-    seeds: Bools,
-    parts: Sequence[tuple[slice, slice, slice]] = (),
-    *,
-    boxed: bool,
-    begun: Bools | None = None,
-) -> NDArray[np.bool_]:
-    """Keep the pieces with a target seed and, in boxes or without seeds, the largest piece; also that in each of parts.
-
-    begun: a mask of another model, which may have any number of pieces; what is left of those without a seed is kept.
-    """
+def _pieces(answer: Bools, seeds: Bools, boxes: list[tuple[slice, slice, slice]]) -> NDArray[np.bool_]:
+    """Keep the pieces with a target seed and the largest in each box; without seeds and boxes the largest of all."""
     from scipy import ndimage
 
     labels, count = ndimage.label(answer)
@@ -228,12 +212,8 @@ def _pieces(
         return answer
     keep = np.zeros(count + 1, dtype=bool)
     keep[np.unique(labels[seeds])] = True
-    if begun is not None:
-        before, number = ndimage.label(begun)
-        others = np.setdiff1d(np.arange(1, number + 1), before[seeds])
-        keep[np.unique(labels[np.isin(before, others)])] = True
-    for where in [*parts, *([...] if boxed or not seeds.any() else [])]:
-        sizes = np.bincount(labels[where].ravel(), minlength=2)[1:]
-        keep[1 + sizes.argmax()] |= bool(sizes.any())
+    for where in boxes or [np.s_[:, :, :]] * (not seeds.any()):
+        sizes = np.bincount(labels[where].ravel(), minlength=2)
+        keep[1 + np.argmax(sizes[1:])] |= bool(sizes[1:].any())
     keep[0] = False
     return np.asarray(keep[labels], dtype=bool)

@@ -29,6 +29,7 @@ class SAM(SamFamily):
         "radioactive": Recipe("volume", "longest", "best", "sigmoid", 0.5, predicts_all=True, fractions="rounded"),
     }
     room_mb = 4000
+    mixes = True
 
     size: Size = "b"
 

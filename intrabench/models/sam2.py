@@ -50,6 +50,7 @@ class SAM2(Sam2Choice, SamFamily):
     name = "sam2"
     version = "2"
     room_mb = 3000
+    mixes = True
     recipes = {
         "official": Recipe("volume", "squash_smooth", "first_click", "logits"),
         "radioactive": Recipe("volume", "squash_smooth", "single", "logits", predicts_all=True, fractions="rounded"),

@@ -25,6 +25,7 @@ class SAMMed2D(SamFamily):
     requires = ("segment_anything", "torchvision")
     side = 256
     room_mb = 500
+    mixes = True
     recipes = {
         "official": Recipe("volume", "squash_nearest", "best", "sigmoid"),
         "radioactive": Recipe("slice", "squash_nearest", "best", "sigmoid", predicts_all=True, fractions="rounded"),

@@ -19,6 +19,7 @@ class ScribblePromptSAM(SamFamily):
     extra = "sam"
     requires = ("segment_anything", "torchvision")
     room_mb = 4000
+    mixes = True
     recipes = {"official": Recipe("none", "squash", "best", "logits", fractions="kept")}
 
     def build(self) -> Any:

@@ -77,7 +77,7 @@ class ScribblePromptUNet(WithRecipe, NetworkModel, SliceModel):
             probability = bilinear(torch.sigmoid(logits)[:, :height, :width], items[0].shape)
             masks = probability > torch.sigmoid(torch.tensor(self.recipe.threshold))
             back = torch.sigmoid(torch.sigmoid(logits)) if self.recipe.feedback == "sigmoid" else logits
-        kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)
+        kept = back.cpu().numpy() if self.feeds_back and any(item.logits for item in items) else [None] * len(items)
         scores = probability.cpu().numpy() if any(item.scores for item in items) else [None] * len(items)
         return list(map(SliceResult, masks.cpu().numpy(), kept, scores))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +24,7 @@ from intrabench.specs.specs import Reach, build, parse, switch
 from intrabench.specs.values import Voxels
 from intrabench.superpixels.base import Picture, Superpixels, partition
 from intrabench.superpixels.partitions.partition import Partition
+from intrabench.superpixels.tuned import tuned_parameters
 from intrabench.volume import Volume
 
 EXACT = 2**24
@@ -41,7 +42,8 @@ class Supervoxels(Model):
 
     method: spec of a method that divides the image (`intrabench list superpixels`). segments: how many it is asked for.
     intensity: how scans become the grey values that it sees. derived: which derived prompts it gets. least_voxels:
-    smaller supervoxels join the most similar neighbour.
+    smaller supervoxels join the most similar neighbour. tuned: parameters of the method by number of supervoxels, as
+    `intrabench superpixels tune` chooses them: 400/1200;compactness=5/10 is linear between 400 and 1200.
     """
 
     name = "supervoxels"
@@ -57,16 +59,22 @@ class Supervoxels(Model):
     intensity: Intensity = "modality"
     derived: Derived = "all"
     least_voxels: Voxels = switch(1)
+    tuned: Annotated[str, Reach()] = switch("")
 
     def __post_init__(self) -> None:
-        self.method, self.requires = self.divides.short_spec, self.divides.requires
+        self.method, self.requires = self._made({}).short_spec, self.divides.requires
         self.version = f"2/{version_of(self.divides)}"
 
     @cached_property
     def divides(self) -> Superpixels:
-        """The method."""
+        """The method, with the parameters for the number."""
+        cls = registry.find("superpixels", parse(self.method)[0]).load()
+        return self._made(tuned_parameters(cls, self.tuned, self.segments) if self.tuned else {})
+
+    def _made(self, parameters: Mapping[str, str]) -> Superpixels:
+        """The method with these parameters besides its own."""
         name, arguments = parse(self.method)
-        found: Superpixels = build(registry.find("superpixels", name).load(), arguments, self.method)
+        found: Superpixels = build(registry.find("superpixels", name).load(), {**arguments, **parameters}, self.method)
         return found
 
     def notes(self, volume: Volume) -> tuple[str, ...]:

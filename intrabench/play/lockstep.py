@@ -86,7 +86,8 @@ class _Group:
         if waiting:
             with scorer.meanwhile() if scorer else nullcontext():
                 answers = ask(image, [request for _, requests in waiting for request in requests])
-            self.remembered = max(self.remembered, _remembered(answers))
+            told = [*(request for _, requests in waiting for request in requests), *answers]
+            self.remembered = max(self.remembered, _remembered(told))
             if scorer and aside:
                 self.busy = [scorer.aside(partial(_receive, waiting, answers))]
             else:
@@ -96,10 +97,15 @@ class _Group:
 
 DEEP, LONG = 4, 10_000
 """So far it is looked for arrays in what a model remembers, which may be anything: so many levels, so many items."""
+_PLAIN = frozenset({bool, int, float, str, type(None)})
+"""They have no arrays; what is remembered of boxes and rounds is mostly these."""
 
 
-def _bytes_of(memory: Any, depth: int = 0) -> int:
-    """The bytes of the arrays and tensors in what a model remembers; what it hides in objects of its own is unknown."""
+def _bytes_of(memory: Any, seen: set[int], depth: int = 0) -> int:
+    """The bytes of the arrays and tensors in what a model remembers; what it hides in objects of its own is unknown.
+
+    seen: the ids of those that count already.
+    """
     parts: Iterable[Any] = ()
     if depth < DEEP and is_dataclass(memory) and not isinstance(memory, type):
         parts = vars(memory).values() if hasattr(memory, "__dict__") else ()
@@ -108,14 +114,17 @@ def _bytes_of(memory: Any, depth: int = 0) -> int:
     elif depth < DEEP and isinstance(memory, list | tuple):
         parts = memory
     elif hasattr(memory, "nbytes") and isinstance(memory.nbytes, int):
-        return memory.nbytes
-    return sum(_bytes_of(part, depth + 1) for part in islice(parts, LONG))
+        fresh = id(memory) not in seen
+        seen.add(id(memory))
+        return memory.nbytes if fresh else 0
+    return sum(_bytes_of(part, seen, depth + 1) for part in islice(parts, LONG) if type(part) not in _PLAIN)
 
 
-def _remembered(answers: Sequence[Any]) -> int:
-    """The bytes that a model remembers after these answers; 0 if its own objects refuse to be looked at."""
+def _remembered(parts: Sequence[Any]) -> int:
+    """The bytes that a model remembers in these requests and answers; 0 if its own objects refuse to be looked at."""
+    seen = set[int]()
     with suppress(Exception):
-        return sum(_bytes_of(getattr(answer, "memory", None)) for answer in answers)
+        return sum(_bytes_of(getattr(part, "memory", None), seen) for part in parts)
     return 0
 
 

@@ -239,7 +239,8 @@ class Session:
 
     def offer(self, turn: Turn | None, seconds: float) -> None:
         """Let `turn` be the next one of the user, which took so long."""
-        self.turn, self._asked_s, self.asked = turn, seconds, True
+        self.turn = None if turn is None else turn.with_handles(self.abilities.handles)
+        self._asked_s, self.asked = seconds, True
 
     def _ask_prompter(self) -> Turn | None:
         """What the user gives, checked."""
@@ -330,9 +331,16 @@ class Session:
             state.shown,
             state.memory,
             scores,
+            self._last,
             label=self.target.label,
             names=self.target.names,
         )
+
+    @property
+    def _last(self) -> bool:
+        """Whether the prompter gives no other turn; should it do so all the same, the model rebuilds its memory."""
+        more = self._number < self.rounds and self._prompter.corrects
+        return not (more or self._prompter.propagates)
 
     def measure(self) -> float:
         """The Dice of the answer, whose other scores may be measured later."""

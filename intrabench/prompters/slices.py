@@ -62,6 +62,10 @@ def seed_slices(mask: Mask, n: int, ends: float = 0.0) -> Ints:
     return occupied[nearest].astype(np.int64)
 
 
+_LEAF = 16
+"""So many points SciPy's tree keeps in one leaf, of which the first is taken in a tie."""
+
+
 def component_centre(mask: Mask, z: int, of: Literal["box", "voxels"] = "box") -> tuple[int, int]:
     """Centre ``y, x`` of the slice's largest component, moved to its nearest pixel.
 
@@ -83,7 +87,7 @@ def component_centre(mask: Mask, z: int, of: Literal["box", "voxels"] = "box") -
         return y, x
     squared = (rows - y) ** 2 + (columns - x) ** 2
     nearest = np.flatnonzero(squared == squared.min())
-    if len(nearest) > 1:
+    if len(nearest) > 1 and len(rows) > _LEAF:
         from scipy.spatial import cKDTree  # slow to import; it resolves ties as RadioActive does
 
         nearest = np.array([cKDTree(np.column_stack([rows, columns])).query((y, x))[1]])

@@ -265,6 +265,11 @@ def _rules() -> dict[str, _Rule]:
             f'strokes = "all", or another of {", ".join(strokes)}, the points of strokes that it gets',
         ),
         "threads": _Rule(lambda value: type(value) is int and value >= 1, cores, "a whole number"),
+        "handles": _Rule(
+            lambda value: type(value) is int and value >= 0,
+            "handles = 0, or how many the user sets for each answer",
+            "a whole number",
+        ),
         "card": _Rule(
             partial(is_a, DatasetCard), 'card = DatasetCard("Title", "CT", ...)', "a DatasetCard", "has no card"
         ),

@@ -30,7 +30,7 @@ from intrabench.results.current import IDENTITY
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
 from intrabench.statistics.coverage import on_shared
-from intrabench.statistics.evaluation import counted_rows
+from intrabench.statistics.evaluation import STATISTICAL, counted_rows
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.sources import Source, source
@@ -146,7 +146,8 @@ def _read(
     """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
     protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
     """
-    rows, left_out = counted_rows(folder, asked.metric, selection, asked.by)
+    columns = STATISTICAL if {*asked.by, asked.columns} <= {*STATISTICAL} else None
+    rows, left_out = counted_rows(folder, asked.metric, selection, asked.by, columns)
     presets = [] if metric else with_numbers(rows["protocol"].unique().sort().to_list())
     leads = leading(presets) if lead and not metric else asked.metric
     layout = replace(asked, metric=leads, root=folder, how=averages(rows["protocol"], asked.how))

@@ -1,4 +1,4 @@
-"""Tables and curves of superpixels."""
+"""Tables of superpixels, and their page."""
 
 from __future__ import annotations
 
@@ -14,25 +14,43 @@ import polars as pl
 from intrabench.datasets.cases.selection import matching
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.files.names import one_line
 from intrabench.metrics import lookup
 from intrabench.protocols.superpixels_paper import AVERAGED
-from intrabench.reporting.figures import rank_figure, sweep_figures
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.render import check_html, render
-from intrabench.reporting.plots import as_svg, logarithmic, look, style
+from intrabench.reporting.plots import as_svg
+from intrabench.reporting.superpixel_figures import (
+    curve_figures,
+    ranks_figure,
+    robustness_figures,
+    spread_figures,
+    trade_off_figures,
+)
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest
 from intrabench.statistics.evaluation import selected_rows
 from intrabench.statistics.resample import AVERAGE
+from intrabench.statistics.superpixel_curves import SPREAD, TRADED, correlations, differences, spread, stability
 from intrabench.statistics.superpixels import SuperpixelScores, superpixel_scores
-from intrabench.statistics.sweeps import sweeps
 
 SHOWN = ("rec", "ue_np", "ev", "asa", "co", "cpu_s")
 """Metrics of the table by number of superpixels, unless others are asked for."""
-CURVES = ("rec", "ue_np", "ev", "cpu_s")
-SWEPT = ("rec", "ue_np", "sp")
-"""Metrics of which the paper shows robustness; `sp` counts connected superpixels here."""
+CORRELATED = (
+    "rec",
+    "pre",
+    "ue_np",
+    "ue_levin",
+    "ue_achanta",
+    "asa",
+    "ev",
+    "icv",
+    "sse_rgb",
+    "sse_xy",
+    "mde",
+    "co",
+    "cd",
+)
+"""Metrics whose correlations are shown, of those that were measured."""
 TABLE2, TABLE3 = (Path(__file__).parent / "reference" / f"superpixels_table{number}.csv" for number in (2, 3))
 MANY = 20_000
 """The number of superpixels in Table 2."""
@@ -96,8 +114,8 @@ def rank_counts(found: SuperpixelScores) -> pl.DataFrame:
     return counts.group_by("method", maintain_order=True).agg(ranks=words.str.join(", "))
 
 
-def _with_interval(name: str) -> pl.Expr:
-    value, low, high = (pl.col(column).round(2) for column in (name, f"{name}_low", f"{name}_high"))
+def _with_interval(name: str, digits: int = 2) -> pl.Expr:
+    value, low, high = (pl.col(column).round(digits) for column in (name, f"{name}_low", f"{name}_high"))
     between = pl.format("{} [{}, {}]", value, low, high)
     return pl.coalesce(between, pl.format("{} [-]", value)).alias(name)
 
@@ -108,7 +126,75 @@ def number_table(found: SuperpixelScores, metrics: Sequence[str] = ()) -> pl.Dat
     Raises:
         IntraBenchError: a metric is unknown, or was not measured.
     """
-    columns = [lookup.metric(name).column for name in metrics or SHOWN]
+    columns = _columns(found, metrics or SHOWN)
+    curves = found.curves.select("dataset", "method", "asked", "images", "failed", pl.col("sp").alias("K"), *columns)
+    return curves.rename({column: lookup.metric(column).head for column in columns})
+
+
+def spread_table(found: SuperpixelScores, metrics: Sequence[str] = ()) -> pl.DataFrame:
+    """`spread` with headings: K and metrics, each with its min, max and standard deviation over images.
+
+    Raises:
+        IntraBenchError: a metric is unknown, or was not measured.
+    """
+    columns = _columns(found, metrics or SPREAD)
+    heads = {"sp": "K"} | {column: lookup.metric(column).head for column in columns}
+    ends = {"": "", "_min": " min", "_max": " max", "_sd": " SD"}
+    names = {f"{column}{end}": f"{head}{word}" for column, head in heads.items() for end, word in ends.items()}
+    return spread(found, columns).rename(names)
+
+
+def stability_table(found: SuperpixelScores, metrics: Sequence[str] = ()) -> pl.DataFrame:
+    """`stability` with headings.
+
+    Raises:
+        IntraBenchError: a metric is unknown, or was not measured.
+    """
+    table = stability(found, _columns(found, metrics or SPREAD))
+    heads = {column: lookup.metric(column).head for column in table["metric"].unique()}
+    return table.with_columns(pl.col("metric").replace(heads))
+
+
+def correlation_table(found: SuperpixelScores, metrics: Sequence[str] = (), number: int = 400) -> pl.DataFrame:
+    """`correlations` with headings, of `CORRELATED` unless metrics are given.
+
+    Raises:
+        IntraBenchError: a metric is unknown, or was not measured.
+    """
+    have = [metric.column for metric in found.metrics]
+    columns = _columns(found, metrics or [column for column in CORRELATED if column in have])
+    heads = {column: lookup.metric(column).head for column in columns}
+    return correlations(found, columns, number).with_columns(pl.col("metric").replace(heads)).rename(heads)
+
+
+def two_methods(found: SuperpixelScores, a: str, b: str) -> tuple[str, str]:
+    """The two methods that names or globs mean.
+
+    Raises:
+        IntraBenchError: they are not one method each, or the same.
+    """
+    names = found.images["method"].unique().sort().to_list()
+    one, other = matching(a, names), matching(b, names)
+    if len(one) != 1 or len(other) != 1 or one == other:
+        raise IntraBenchError(f"give two different methods, as tables print them; {a} and {b} are {', '.join(names)}")
+    return one[0], other[0]
+
+
+def compared(found: SuperpixelScores, a: str, b: str, metrics: Sequence[str] = ()) -> pl.DataFrame:
+    """`differences` with headings, each with its interval.
+
+    Raises:
+        IntraBenchError: they have nothing in common, or a metric was not measured.
+    """
+    columns = _columns(found, metrics or TRADED)
+    table = differences(found, a, b, columns).with_columns(_with_interval(column, 4) for column in columns)
+    table = table.select("dataset", "asked", "images", "K_a", "K_b", *columns)
+    return table.rename({column: lookup.metric(column).head for column in columns})
+
+
+def _columns(found: SuperpixelScores, metrics: Sequence[str]) -> list[str]:
+    """The columns of metrics that were measured."""
+    columns = [lookup.metric(name).column for name in metrics]
     have = [metric.column for metric in found.metrics]
     for column in columns:
         if column not in have:
@@ -116,8 +202,7 @@ def number_table(found: SuperpixelScores, metrics: Sequence[str] = ()) -> pl.Dat
                 f"superpixels were not measured by {column}{nearest(column, have)}; there are {', '.join(have)}, and "
                 f"intrabench superpixels run --metric {column} adds it"
             )
-    curves = found.curves.select("dataset", "method", "asked", "images", "failed", pl.col("sp").alias("K"), *columns)
-    return curves.rename({column: lookup.metric(column).head for column in columns})
+    return columns
 
 
 def beside_published(found: SuperpixelScores) -> pl.DataFrame:
@@ -163,7 +248,8 @@ def beside_many(found: SuperpixelScores) -> pl.DataFrame:
 
 def _printed(lines: pl.DataFrame) -> pl.DataFrame:
     """The lines of methods that the paper has, with its name as `algorithm`."""
-    named = lines.with_columns(algorithm=pl.col("method").replace_strict(PRINTED, default=None, return_dtype=pl.String))
+    base = pl.col("method").str.replace(r" \(tuned=[^)]*\)$", "")
+    named = lines.with_columns(algorithm=base.replace_strict(PRINTED, default=None, return_dtype=pl.String))
     named = named.filter(pl.col("algorithm").is_not_null())
     if named.is_empty():
         raise IntraBenchError(f"none of these methods is in the paper's tables; they have {', '.join(PRINTED)}")
@@ -180,60 +266,6 @@ PRINTED = {
     "lsc": "LSC",
 }
 """What the paper calls our methods."""
-
-
-def curve_figures(found: SuperpixelScores) -> dict[str, Any]:
-    """For each data set a figure: Rec, UE, EV and the time against the number of superpixels, a curve per method."""
-    with style():
-        return {
-            str(dataset): _curves(curves)
-            for (dataset,), curves in found.curves.group_by("dataset", maintain_order=True)
-        }
-
-
-def _curves(curves: pl.DataFrame) -> Any:
-    from matplotlib.figure import Figure
-
-    methods = curves["method"].unique().sort().to_list()
-    shown = [name for name in CURVES if name in curves.columns]
-    figure = Figure(figsize=(2.5 * len(shown) + 0.3, 2.3 + 0.16 * (1 + len(methods) // 4)))
-    panels = figure.subplots(1, len(shown), squeeze=False)[0]
-    handles = []
-    for panel, column in zip(panels, shown, strict=True):
-        metric = lookup.metric(column)
-        for number, method in enumerate(methods):
-            curve = curves.filter(pl.col("method") == method).sort("sp")
-            (handle,) = panel.plot(curve["sp"], curve[column], **look(number), linewidth=1)
-            handles += [handle] if panel is panels[0] else []
-        better = "higher is better" if metric.best == "high" else "lower is better"
-        panel.set(xlabel="superpixels", title=f"{metric.head} ({better})")
-        logarithmic(panel)
-        if column == "cpu_s":
-            logarithmic(panel, "y", (1,))
-    names = [one_line(method) for method in methods]
-    figure.legend(handles, names, loc="outside lower left", ncols=4)
-    return figure
-
-
-def robustness_figures(found: SuperpixelScores) -> dict[str, Any]:
-    """For each kind of perturbation a figure: Rec, UE and the number of superpixels against its strength."""
-    curves = found.curves.with_columns(name=pl.format("{}, {}", "method", "asked"))
-    heads = {column: lookup.metric(column).head for column in SWEPT}
-    values = curves.select("name", "dataset", pl.col(SWEPT).cast(pl.Float64)).rename(heads)
-    swept = sweeps(
-        values.unpivot(index=["name", "dataset"], variable_name="what").filter(pl.col("value").is_not_null())
-    )
-    with style():
-        return sweep_figures(swept)
-
-
-def ranks_figure(found: SuperpixelScores) -> Any:
-    """Average ranks, those in 95 % of the draws of images, and how often each method had which rank."""
-    ranked = found.ranked
-    counts = ranked.each.group_by("method", "rank").len().sort("rank").group_by("method").agg("len", often="rank")
-    table = ranked.table.join(counts, on="method", maintain_order="left")
-    with style():
-        return rank_figure(table.to_dicts(), table["method"].to_list(), "average rank by AMR + AUE")
 
 
 def write_superpixels(
@@ -256,6 +288,9 @@ def write_superpixels(
         "ranking": ranking,
         "ranking_notes": about,
         "curves": {name: as_svg(figure) for name, figure in curve_figures(found).items()},
+        "spread": {name: as_svg(figure) for name, figure in spread_figures(found).items()},
+        "stability": frame_grid(stability_table(found), "stability"),
+        "trade_offs": {name: as_svg(figure) for name, figure in trade_off_figures(found).items()},
         "robustness": {kind: as_svg(figure) for kind, figure in robustness_figures(found).items()},
         "numbers": frame_grid(
             number_table(found, [metric.column for metric in found.metrics if metric.column != "sp"]), "all-numbers"

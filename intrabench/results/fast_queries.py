@@ -7,9 +7,14 @@ from collections.abc import Sequence
 import polars as pl
 
 
+def keys(rows: pl.DataFrame, columns: Sequence[str]) -> pl.Series:
+    """A number for each row, equal where these columns are; also of other rows, if the columns have the same types."""
+    return rows.select(columns).hash_rows()
+
+
 def different(rows: pl.DataFrame, columns: Sequence[str]) -> int:
     """The number of different values of columns together, by their hashes."""
-    return rows.select(columns).hash_rows().n_unique()
+    return keys(rows, columns).n_unique()
 
 
 def only(rows: pl.DataFrame, wanted: pl.Expr) -> pl.DataFrame:

@@ -26,8 +26,8 @@ _sound: dict[tuple[str, ...], dict[State, tuple[str, ...]]] = {}
 _AT_ONCE = 4 << 20
 """Bytes of files that are read together."""
 
-_FEW = 250_000
-"""Rows that are read before it is asked how many are announced, which takes a third as long as to read small parts."""
+_ROWS_AT_ONCE = 2**16
+"""Rows that are read together, of all columns, before only those are kept that were asked for."""
 
 _VALUE = 16
 """Bytes of a text in memory, at least."""
@@ -49,16 +49,42 @@ def read_parts(
     columns.
     """
     kept = list(schema if columns is None else columns)
-    wanted = pl.lit(True) if sessions is None else pl.col("session").is_in(list(sessions))
-    frames, others = [pl.DataFrame(schema=dict(schema)).select(kept)], list[str]()
+    frames = [pl.DataFrame(schema=dict(schema)).select(kept)]
+    frames += _of_columns(paths, schema, columns, kept, metrics)
+    if sessions is not None:
+        frames = [frame.filter(pl.col("session").is_in(list(sessions))) for frame in frames]
+    return _in_one(frames)
+
+
+def _of_columns(
+    paths: Sequence[Path], schema: Mapping[str, Any], columns: Sequence[str] | None, kept: Sequence[str], metrics: bool
+) -> Iterator[pl.DataFrame]:
+    """The rows of all parts that can be read, of the columns that are kept and those of metrics."""
+    others = list[str]()
     for some in several_at_once(paths):
         for _, frame in halved(some, lambda part: together(part, schema, columns)):
-            if frame is None:
-                continue
-            found = metric_columns(frame) if metrics else []
-            add_readable(others, found)
-            frames.append(frame.filter(wanted).select(*kept, *(name for name in found if name in others)))
-    return pl.concat(frames, how="diagonal")
+            if frame is not None:
+                found = metric_columns(frame) if metrics else []
+                add_readable(others, found)
+                yield frame.select(*kept, *(name for name in found if name in others))
+
+
+def _in_one(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    """The rows of all frames, which are emptied: each column in one piece, and the single value of those that have one.
+
+    Columns in pieces of different lengths are copied by whatever looks at several of them. They are put together one
+    after the other, so that only one of them is there twice. Most columns of texts have one value in most folders, and
+    a column of a million texts takes 16 MB whatever they are.
+    """
+    rows = pl.concat(frames, how="diagonal")
+    frames.clear()
+    for name in rows.columns:
+        column = rows[name]
+        if len(column) and column.eq_missing(column.first()).all():
+            rows = rows.with_columns(pl.lit(column.first(), column.dtype).alias(name))
+        else:
+            rows = rows.with_columns(column.rechunk())
+    return rows
 
 
 def left_columns(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[str]:
@@ -118,21 +144,25 @@ def together(
 ) -> pl.DataFrame | None:
     """The rows of parts with equal columns; None if one is damaged or has fewer columns.
 
-    needed: of parts that were found sound before, only these columns and those of metrics are read.
+    needed: only these columns and those of metrics; of parts that were found sound before no others are read.
     """
     states = [_state(path) for path in paths]
     sound = _sound.setdefault(tuple(schema), {})
     checked = sound.keys() >= {*states}
-    kept = needed if checked else None
     others: tuple[str, ...] = ()
 
     def view(stored: pl.LazyFrame) -> pl.LazyFrame:
         nonlocal others
         others = _others(stored, schema)
-        return _fitted(stored, schema, kept, others)
+        return _fitted(stored, schema, needed if checked else None, others)
 
-    found = _collected(paths, states, schema, view)
-    if found is not None and (checked or is_sound(found)):
+    def kept(rows: pl.DataFrame) -> pl.DataFrame | None:
+        if not (checked or is_sound(rows)):
+            return None
+        return rows if needed is None else rows.select(*needed, *metric_columns(rows))
+
+    found = _collected(paths, states, schema, view, kept)
+    if found is not None:
         if not checked:
             sound.update(dict.fromkeys(filter(None, states), others))
         return found
@@ -166,25 +196,34 @@ def _collected(
     states: Sequence[State | None],
     schema: Mapping[str, Any],
     view: Callable[[pl.LazyFrame], pl.LazyFrame],
+    kept: Callable[[pl.DataFrame], pl.DataFrame | None] = lambda rows: rows,
 ) -> pl.DataFrame | None:
-    """What is in parts; None if it cannot be read together, or they announce more rows than can be in them."""
+    """What is in parts; None if it cannot be read together, or they announce more rows than can be in them.
+
+    kept: what stays of some of the rows; None: they are not sound.
+    """
     sizes = [state[0] for state in states if state]
     if len(sizes) < len(paths):
         return None
-    # A damaged file of a few bytes may announce more rows than memory can hold. So some are read first, and all only if
-    # so many can be in files of this size.
-    rows = most(sum(sizes)) // (len(schema) * _VALUE)
-    few = min(rows, _FEW)
+    # A damaged file of a few bytes may announce more rows than memory can hold. So some are read first, and more only
+    # if so many can be in files of this size. To ask how many takes a third as long as to read small parts.
+    most_rows = most(sum(sizes)) // (len(schema) * _VALUE)
+    size, frames = min(most_rows + 1, _ROWS_AT_ONCE), list[pl.DataFrame]()
     try:
         stored = pl.scan_parquet(list(paths))
-        found = view(stored).head(few + 1).collect()
-        if len(found) > few:
-            if int(stored.select(pl.len()).collect().item()) > rows:
+        viewed, full = view(stored), True
+        while full:
+            rows = viewed.slice(len(frames) * size, size).collect()
+            full = len(rows) == size
+            if full and not frames and int(stored.select(pl.len()).collect().item()) > most_rows:
                 return None
-            found = view(stored).collect()
+            found = kept(rows.rechunk())  # each part is a chunk, and thousands of them are slow
+            if found is None:
+                return None
+            frames.append(found)
     except UNREADABLE:
         return None
-    return found.rechunk() if len(paths) > 1 else found  # each part is a chunk, and thousands of them are slow
+    return pl.concat(frames)
 
 
 def _fitted(

@@ -72,7 +72,8 @@ def _may_open(spec: str) -> bool:
 def datasets_of(results: Path, rows: pl.DataFrame) -> dict[str, Dataset | str]:
     """The data sets of rows by spec, or a sentence that says why one is not available."""
     found: dict[str, Dataset | str] = {}
-    newest = rows.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
+    runs = rows.group_by("dataset", "run_id").agg(pl.col("written_at").max())
+    newest = runs.group_by("dataset").agg(pl.col("run_id").sort_by("written_at").last()).sort("dataset")
     for row in newest.iter_rows(named=True):
         try:
             found[row["dataset"]] = dataset_of(results, row)

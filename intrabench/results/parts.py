@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.results.columns import note_of
 from intrabench.results.damage import left_out
-from intrabench.results.fast_queries import different, only
+from intrabench.results.fast_queries import different, keys, only
 from intrabench.results.files import damaged, left_columns, read_parts, together, why
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import SCHEMA, TURNS, metric_columns
@@ -115,12 +115,15 @@ def current_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """
     failed = pl.col("status").is_in(UNDONE) & (pl.col("target") != WHOLE_CASE)
     few = rows.select("session", "round", "written_at", failed.alias("failed")).with_row_index("number")
-    if not few["failed"].any() and different(few, ["session", "round"]) == len(rows):
-        return rows
+    again = keys(few, ["session", "round"]).is_duplicated()
+    doubtful = few.filter(again | few["failed"])["session"].unique()
+    few = few.filter(pl.col("session").is_in(doubtful.implode()))
     succeeded = pl.col("written_at").filter(~pl.col("failed")).max().over("session")
     outdated = pl.col("failed") & (pl.col("written_at") < succeeded).fill_null(False)
-    few = few.filter(~outdated).sort("failed", -pl.col("written_at"), maintain_order=True)
-    return rows[few.unique(["session", "round"], keep="first")["number"].sort()]
+    newest = few.filter(~outdated).sort("failed", -pl.col("written_at"), maintain_order=True)
+    kept = newest.unique(["session", "round"], keep="first")["number"]
+    dropped = few["number"].filter(~few["number"].is_in(kept.implode()))
+    return only(rows, ~pl.int_range(pl.len(), dtype=dropped.dtype).is_in(dropped.implode()))
 
 
 def finished_of(rows: pl.DataFrame, rounds: int) -> set[str]:

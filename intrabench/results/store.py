@@ -44,8 +44,10 @@ class Store:
     def __init__(self, root: Path, run_id: str, record: Callable[[], Mapping[str, Any]] = dict) -> None:
         """Create the folder. The result of `record` is written with the first part; `parts` counts the parts."""
         self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
+        # Libraries that other threads import change the current folder for a moment, as ITK does.
+        self._place = root.absolute()
         self._lock = RLock()
-        self._arrivals, self._progress = Arrivals(root), Progress()
+        self._arrivals, self._progress = Arrivals(self._place), Progress()
         self._patients: pl.DataFrame | None = None
         self._newest = -1
         self._stamps: list[int] = []
@@ -67,7 +69,7 @@ class Store:
         """
         with self._lock:
             if self._newest < 0:
-                self._newest = newest_stamp(self.root)
+                self._newest = newest_stamp(self._place)
             self._newest = max(time.time_ns(), min(self._newest + 1, _LAST))
             self._stamps = [*self._stamps[:1], self._newest]
             return self._newest
@@ -87,9 +89,9 @@ class Store:
             now = self.stamp()
             stamped = pl.DataFrame([{"run_id": self.run_id, "written_at": now, **row} for row in rows], schema=schema)
             history = pl.DataFrame([{"written_at": now, **turn} for turn in turns], schema=TURNS)
-            _write({self.root / "turns" / name: partial(write_parquet, history)})
-            _write({self.root / "rows" / name: partial(write_parquet, stamped)})
-            self._arrivals.know([self.root / "rows" / name])
+            self._write({self._place / "turns" / name: partial(write_parquet, history)})
+            self._write({self._place / "rows" / name: partial(write_parquet, stamped)})
+            self._arrivals.know([self._place / "rows" / name])
             if is_sound(stamped):
                 self._progress.played(stamped)
 
@@ -100,7 +102,7 @@ class Store:
             text = json.dumps(
                 {"run_id": self.run_id, "stamps": [self._stamps[0], self._stamps[-1]], **record}, indent=1, default=str
             )
-            _write({self.root / "runs" / f"{self.run_id}.json": lambda path: path.write_text(text, "utf-8")})
+            self._write({self._place / "runs" / f"{self.run_id}.json": lambda path: path.write_text(text, "utf-8")})
 
     def finished(self, rounds: int) -> set[str]:
         """Sessions that are complete for this number of rounds, also by the parts that other runs have written since.
@@ -157,7 +159,7 @@ class Store:
 
     def has_masks(self, session: str) -> bool:
         """Whether the masks of a session are stored; a file that was cut short does not count."""
-        return is_whole(masks_file(self.root, session))
+        return is_whole(masks_file(self._place, session))
 
     def bad_masks(self, session: str) -> str:
         """A sentence if there is a file of a session's masks that does not count; else an empty string."""
@@ -166,9 +168,19 @@ class Store:
 
     def write_masks(self, sessions: Mapping[str, Sequence[Mask]]) -> None:
         """Store the masks of sessions, one per round."""
-        _write(
-            {masks_file(self.root, session): partial(write_masks, masks=masks) for session, masks in sessions.items()}
+        self._write(
+            {masks_file(self._place, session): partial(write_masks, masks=masks) for session, masks in sessions.items()}
         )
+
+    def _write(self, files: Mapping[Path, Callable[[Path], Any]]) -> None:
+        """Write files, each by its function: all before one of them counts."""
+        path = next(iter(files))
+        try:
+            with all_atomically(list(files)) as parts:
+                for (path, write), part in zip(files.items(), parts, strict=True):  # noqa: B007
+                    write(part)
+        except OSError as error:
+            raise _cannot_write(self.root / path.relative_to(self._place), error) from error
 
 
 def clean(root: Path) -> None:
@@ -188,17 +200,6 @@ def write_parquet(frame: pl.DataFrame, path: Path, metadata: dict[str, str] | No
 
 _LAST = 2**63 - 1
 """The largest stamp that a row can have."""
-
-
-def _write(files: Mapping[Path, Callable[[Path], Any]]) -> None:
-    """Write files, each by its function: all before one of them counts."""
-    path = next(iter(files))
-    try:
-        with all_atomically(list(files)) as parts:
-            for (path, write), part in zip(files.items(), parts, strict=True):  # noqa: B007
-                write(part)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
 
 
 def _cannot_write(path: Path, error: OSError) -> IntraBenchError:

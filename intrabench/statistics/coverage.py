@@ -70,7 +70,8 @@ def on_shared(
     """
     common, missing = shared(scored, by)
     kept = of_targets(rows, common.select(TARGET).unique())
-    kept = kept.join(missing.drop("missing"), on=list(by), how="anti", nulls_equal=True)
+    if not missing.is_empty():
+        kept = kept.join(missing.drop("missing"), on=list(by), how="anti", nulls_equal=True)
     differ = [number for number, name in enumerate(by) if scored[name].n_unique() > 1]
     sentences = _about_shared(scored, common)
     for *line, lacks in missing.select(*by, "missing").iter_rows():

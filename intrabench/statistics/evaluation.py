@@ -13,14 +13,27 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.results.current import IDENTITY, current
 from intrabench.results.current import PROTOCOL as RULES
+from intrabench.results.fast_queries import keys
 from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records
+from intrabench.results.schema import SCHEMA
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.soundness import some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
+
+STATISTICAL = tuple(
+    name
+    for name in SCHEMA
+    if name
+    not in {
+        *("contract", "plane", "prompts_hash", "fp_voxels", "fn_voxels", "fits_better", "prompt_s", "batch"),
+        *("peak_memory_mb", "peak_gpu_mb", "device", "package_versions_hash", "ended"),
+    }
+)
+"""The columns of rows that statistics and tables of lines need; a million rows with all would take much memory."""
 
 NOTHING_SHARED = "no target has a value of every line, so lines are not compared"
 
@@ -92,24 +105,28 @@ class Evaluation:
 
 
 def counted_rows(
-    root: Path, metric: str = "", selection: Selection = EVERYTHING, by: Sequence[str] = ()
+    root: Path,
+    metric: str = "",
+    selection: Selection = EVERYTHING,
+    by: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows of prompted sessions that count and are selected, and what does not count (`current`).
 
-    by: the columns that define lines.
+    by: the columns that define lines. columns: those of `SCHEMA` that are read; None: all.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows, left_out = selected_rows(root, selection, by)
+    rows, left_out = selected_rows(root, selection, by, columns)
     return prompted(rows, metric or "dice"), left_out
 
 
 def selected_rows(
-    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = ()
+    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = (), columns: Sequence[str] | None = None
 ) -> tuple[pl.DataFrame, list[str]]:
     """The same with those of divided images."""
-    rows, left_out = current(some_rows(root, *selection.protocol[:1]), by, root=root)
+    rows, left_out = current(some_rows(root, "".join(selection.protocol[:1]), columns), by, root=root)
     return selection.of(rows, root), left_out
 
 
@@ -123,7 +140,9 @@ def pictures_of(datasets: Mapping[str, Dataset | str]) -> frozenset[str]:
 def with_lines(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows with the number `line` and the `name` of their line, and the lines (`lines_of`)."""
     lines = lines_of(rows)
-    return rows.join(lines.select(*IDENTITY, "line", "name"), on=list(IDENTITY), nulls_equal=True), lines
+    named = lines.select("line", "name", _key=keys(lines, IDENTITY))
+    found = pl.DataFrame({"_key": keys(rows, IDENTITY)}).join(named, on="_key", how="left", maintain_order="left")
+    return rows.with_columns(found["line"].rechunk(), found["name"].rechunk()), lines
 
 
 def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
@@ -133,13 +152,18 @@ def lines_of(rows: pl.DataFrame) -> pl.DataFrame:
     notes: protocol, weights, dtype and strictness, if lines differ in them. `rounds`, `seeds` and `datasets` say how to
     run the line again.
     """
-    keys = list(IDENTITY)
-    lines = rows.group_by(keys).agg(
-        pl.col("round").max().alias("rounds"),
-        pl.col("seed").unique().sort().alias("seeds"),
-        pl.col("dataset").unique().sort().alias("datasets"),
+    key = keys(rows, IDENTITY)
+    about = (
+        rows.select("round", "seed", "dataset", _key=key)
+        .group_by("_key")
+        .agg(
+            pl.col("round").max().alias("rounds"),
+            pl.col("seed").unique().sort().alias("seeds"),
+            pl.col("dataset").unique().sort().alias("datasets"),
+        )
     )
-    lines = lines.sort("prompter", "model", *keys, nulls_last=True).with_row_index("line")
+    lines = rows.select(*IDENTITY, _key=key).filter(key.is_first_distinct()).join(about, on="_key").drop("_key")
+    lines = lines.sort("prompter", "model", *IDENTITY, nulls_last=True).with_row_index("line")
     notes = pl.concat_str(*_notes(), separator=", ", ignore_nulls=True)
     lines = lines.with_columns(shown=PROMPTER, label=MODEL, notes=notes)
     ending = pl.when(pl.col("notes") == "").then(pl.lit("")).otherwise(pl.format(" ({})", "notes"))

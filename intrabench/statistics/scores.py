@@ -15,7 +15,7 @@ from intrabench.metrics import lookup
 from intrabench.metrics.base import Best, Metric, merit
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import IDENTITY, VERSIONS, newest_plays
-from intrabench.results.fast_queries import different, only
+from intrabench.results.fast_queries import different, keys, only
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
 from intrabench.target import ANNOTATION, WHOLE_CASE
@@ -185,8 +185,8 @@ def one_per_image(rows: pl.DataFrame) -> pl.DataFrame:
 
 def of_targets(rows: pl.DataFrame, targets: pl.DataFrame) -> pl.DataFrame:
     """The rows of these targets, which have the columns of `TARGET` or `UNIT` as `scores` has them."""
-    names = by_image(rows.select("protocol", *targets.columns)).with_row_index("_row")
-    return rows[names.join(targets, on=targets.columns, how="semi", nulls_equal=True)["_row"].sort()]
+    names = keys(by_image(rows.select("protocol", *targets.columns)), targets.columns)
+    return only(rows, pl.lit(names.is_in(keys(targets, targets.columns).implode())))
 
 
 def _worst_annotations(scored: pl.DataFrame, best: Best) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -33,13 +34,13 @@ def is_partial(root: Path) -> str:
     return f"{root} is partial because the run {last['run_id']} {how}; the same command completes it: {last['command']}"
 
 
-def some_rows(root: Path, protocol: str = "") -> pl.DataFrame:
-    """The rows of a results folder; protocol: whose rows are wanted, for the message.
+def some_rows(root: Path, protocol: str = "", columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """The rows of a results folder; protocol: whose rows are wanted, for the message. columns: as of `read_rows`.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows = read_rows(root)
+    rows = read_rows(root, columns)
     if rows.is_empty():
         raise IntraBenchError(
             "; ".join(damaged_parts(root)) or f"{root} has no results yet; `{command_for(protocol)}` computes some"

@@ -26,7 +26,8 @@ from intrabench.target import ANNOTATION
 DIVIDING = [one.id for one in PROTOCOLS.values() if one.partition]
 """Protocols in which models divide images."""
 _CURVE, _IMAGE = ("dataset", "method"), ("dataset", "case", "patient")
-_HOW = averages(DIVIDING)
+HOW = averages(DIVIDING)
+"""How images are averaged."""
 
 
 def prompted(rows: pl.DataFrame, metric: str = "dice") -> pl.DataFrame:
@@ -108,7 +109,7 @@ class SuperpixelScores:
         """
         each, table = self.averages(), None
         for name in AVERAGED:
-            part = intervals(_scored(each, name), ["method"], _HOW)
+            part = intervals(as_scores(each, name), ["method"], HOW)
             part = part.select(
                 "method", "dataset", pl.col("value").alias(name), pl.col("low", "high").name.prefix(f"{name}_"), *COUNTS
             )
@@ -123,12 +124,12 @@ class SuperpixelScores:
 
         On the images that all methods share, without methods that lack most of them (`on_shared`).
         """
-        return average_ranking(self._shared[0], ["method"], _HOW, best="low")
+        return average_ranking(self._shared[0], ["method"], HOW, best="low")
 
     @cached_property
     def _shared(self) -> tuple[pl.DataFrame, list[str]]:
         """AMR + AUE of the images that can be compared, and sentences on what that leaves out."""
-        scored = _scored(self.averages().with_columns(both=pl.col("AMR") + pl.col("AUE")), "both")
+        scored = as_scores(self.averages().with_columns(both=pl.col("AMR") + pl.col("AUE")), "both")
         names = {(method,): method for method in scored["method"].unique()}
         return on_shared(scored, scored, ["method"], names)
 
@@ -193,7 +194,7 @@ def _method_and_number(model: str) -> tuple[str, int]:
     return f"{method} ({others})" if others else method, number
 
 
-def _scored(each: pl.DataFrame, name: str) -> pl.DataFrame:
+def as_scores(each: pl.DataFrame, name: str) -> pl.DataFrame:
     """Averages of images as the statistics of sessions take them."""
     return each.select(
         *("dataset", "method", "case", "patient"),

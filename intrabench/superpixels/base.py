@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -63,11 +63,13 @@ class Superpixels(Component):
     """Base of all methods. A subclass is a frozen dataclass with a `name`, its parameters, and `segment`.
 
     version: changes whenever the same image gives other superpixels. requires: the modules of the extra named `extra`.
+    search: values of parameters that `intrabench superpixels tune` tries, in all combinations.
     """
 
     version = "1"
     extra: ClassVar[str | None] = None
     requires: ClassVar[tuple[str, ...]] = ()
+    search: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
     @abstractmethod
     def segment(self, picture: Picture, segments: int) -> NDArray[Any]:

@@ -22,7 +22,7 @@ LEAST_EDGE = 6
 """Pixels. Of smaller superpixels OpenCV would join nearly all."""
 
 
-@slice_superpixels("seeds", "cv2")
+@slice_superpixels("seeds", "cv2", search={"bins": (3, 5, 10), "prior": (0, 1, 2), "levels": (2, 4)})
 def seeds(
     image: Floats32,
     segments: int,
@@ -45,7 +45,7 @@ def seeds(
     return seeds.getLabels()
 
 
-@slice_superpixels("lsc", "cv2")
+@slice_superpixels("lsc", "cv2", search={"ratio": (0.005, 0.01, 0.05, 0.075, 0.1, 0.25, 0.5)})
 def lsc(image: Floats32, segments: int, ratio: Positive = 0.075, iterations: Iterations = 10) -> NDArray[Any]:
     """Linear spectral clustering (Li and Chen, CVPR 2015) of OpenCV.
 
@@ -55,7 +55,7 @@ def lsc(image: Floats32, segments: int, ratio: Positive = 0.075, iterations: Ite
     return _clustered(lambda lab, edge: make(lab, edge, ratio), image, segments, iterations)
 
 
-@slice_superpixels("mslic", "cv2")
+@slice_superpixels("mslic", "cv2", search={"ruler": (1, 5, 10, 20, 40)})
 def mslic(image: Floats32, segments: int, ruler: Positive = 10.0, iterations: Iterations = 10) -> NDArray[Any]:
     """Manifold SLIC (Liu et al., CVPR 2016): superpixels are smaller where there is more to see (OpenCV).
 

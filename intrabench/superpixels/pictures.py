@@ -13,7 +13,13 @@ from intrabench.specs.values import NotNegative, Share, Smoothing, Voxels
 from intrabench.superpixels.base import searched, slice_superpixels
 
 
-@slice_superpixels("felzenszwalb", "skimage", version="2", fitted=searched("scale", 1e-2, 1e4))
+@slice_superpixels(
+    "felzenszwalb",
+    "skimage",
+    version="2",
+    fitted=searched("scale", 1e-2, 1e4),
+    search={"sigma": (0, 0.5, 1), "min_size": (5, 10, 20, 60)},
+)
 def felzenszwalb(
     image: Floats32, segments: int, scale: NotNegative = 0.0, sigma: Smoothing = 0.5, min_size: Voxels = 20
 ) -> NDArray[Any]:
@@ -29,7 +35,13 @@ def felzenszwalb(
     return felzenszwalb(image, scale=scale, sigma=sigma, min_size=least, channel_axis=-1)
 
 
-@slice_superpixels("quickshift", "skimage", version="2", fitted=searched("max_dist", 1.0, 200.0))
+@slice_superpixels(
+    "quickshift",
+    "skimage",
+    version="2",
+    fitted=searched("max_dist", 1.0, 200.0),
+    search={"ratio": (0, 0.5, 1), "kernel_size": (1, 2, 3, 5)},
+)
 def quickshift(
     image: Floats32,
     segments: int,

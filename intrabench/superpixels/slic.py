@@ -19,7 +19,7 @@ WHITE = 100.0
 """Intensities for SimpleITK go from 0 to it, as lightness does."""
 
 
-@superpixels("slic", "skimage")
+@superpixels("slic", "skimage", search={"compactness": (1, 5, 10, 20, 40, 80), "sigma": (0, 1)})
 def slic(
     picture: Picture, segments: int, compactness: Positive = 10.0, iterations: Iterations = 10, sigma: Smoothing = 0.0
 ) -> NDArray[Any]:
@@ -31,7 +31,7 @@ def slic(
     return _slic(picture, segments, compactness, iterations, sigma, zero=False)
 
 
-@superpixels("slico", "skimage")
+@superpixels("slico", "skimage", search={"iterations": (1, 5, 10, 25), "sigma": (0, 1)})
 def slico(picture: Picture, segments: int, iterations: Iterations = 10, sigma: Smoothing = 0.0) -> NDArray[Any]:
     """SLICO: SLIC that adapts its compactness to each superpixel, so that it has no parameter for it (scikit-image).
 
@@ -60,7 +60,7 @@ def _slic(
     )
 
 
-@superpixels("sitk_slic")
+@superpixels("sitk_slic", search={"proximity": (1, 5, 10, 20, 40, 80)})
 def sitk_slic(picture: Picture, segments: int, proximity: Positive = 10.0, iterations: Iterations = 5) -> NDArray[Any]:
     """SLIC of SimpleITK, which needs no other package: its grid is even in millimetres.
 

@@ -12,7 +12,7 @@ from intrabench.superpixels.base import Picture, superpixels
 from intrabench.superpixels.baselines import grid_points
 
 
-@superpixels("watershed", "skimage")
+@superpixels("watershed", "skimage", search={"sigma": (0, 0.5, 1, 2)})
 def watershed(picture: Picture, segments: int, sigma: Smoothing = 0.5) -> NDArray[Any]:
     """Watershed (Meyer 1992) of the length of the gradient, flooded from the points of a grid (scikit-image).
 
@@ -21,7 +21,7 @@ def watershed(picture: Picture, segments: int, sigma: Smoothing = 0.5) -> NDArra
     return _flooded(picture, segments, sigma, 0.0)
 
 
-@superpixels("compact_watershed", "skimage")
+@superpixels("compact_watershed", "skimage", search={"compactness": (1e-5, 1e-4, 1e-3, 1e-2), "sigma": (0, 0.5, 1)})
 def compact_watershed(
     picture: Picture, segments: int, compactness: Positive = 0.001, sigma: Smoothing = 0.5
 ) -> NDArray[Any]:

@@ -37,7 +37,8 @@ def test_what_is_known_of_a_name(say: Callable[..., Said], wording: SnapshotAsse
     assert (dice["kind"], dice["best"], dice["worst"], dice["column"]) == ("metric", "high", 0.0, "dice")
     assert printed(say("info", "hd95", "--json"))["worst"] == "Infinity"
     interp = printed(say("info", "box_interp", "--json"))
-    assert interp["parameters"]["n"] == {"takes": wording, "default": "default 3"}
+    n = interp["parameters"]["n"]
+    assert (n["takes"], n["default"], n["meaning"]) == (wording, "default 3", wording)
     names = ("hf", "sammed3d", "rclicks")
     default = {name: printed(say("info", name, "--json"))["parameters"] for name in names}
     assert default["hf"]["intensity"]["default_means"] == "volume"

@@ -96,6 +96,83 @@ def test_results_are_verified_and_reported(say: Callable[..., Said]) -> None:
     assert "mathdefault" not in page
 
 
+def test_images_stability_correlation_and_two_programs(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    words = ("-m", "slic", "-m", "slic:compactness=2", "-m", "sitk_slic", "-m", "grid", "--metric", "rec:volume=true")
+    said = say("superpixels", "run", "-d", "phantom:shape=4x24x30,scans=3", "--workers", "0", "--out", "out",
+               "--segments", "20,60", *words)  # fmt: skip
+    assert said.code == 0, said.err
+    rows = read_rows(Path("out")).with_columns(pl.col("model").str.extract(r"segments=(\d+)").alias("asked"))
+    rows = rows.filter(pl.col("model").str.contains("=grid"))
+
+    def table(*words: str) -> pl.DataFrame:
+        said = say("superpixels", "table", "--out", "out", "--csv", *words)
+        assert said.code == 0, said.err
+        return pl.read_csv(said.out.encode()).filter(pl.col("method") == "grid")
+
+    for line in table("--spread").iter_rows(named=True):
+        here = rows.filter(pl.col("asked") == str(line["asked"]))
+        expected = [here["rec"].min(), here["ue_np"].max(), here["sp"].max(), here["ev"].std(ddof=0)]
+        assert [line[name] for name in ("Rec min", "UE max", "K max", "EV SD")] == pytest.approx(expected)
+    assert table("--stability")["metric"].to_list() == ["Rec", "UE", "EV"]
+    assert (table("--spread", "--metric", "rec:volume=true")["Rec (volume=true)"] > 0).all()
+    assert table("--correlation", "--metric", "ue_bergh", "--metric", "asa")["ASA"].to_list() == pytest.approx([-1, 1])
+    compared = say("superpixels", "compare", "slic", "sitk_slic", "--out", "out")
+    assert compared.out.splitlines()[0] == wording
+    lines = pl.read_csv(say("superpixels", "compare", "slic", "gr*", "--out", "out", "--csv").out.encode())
+    assert lines["asked"].to_list() == [20, 60]
+    one = say("superpixels", "compare", "slic", "slic", "--out", "out")
+    assert (one.code, one.err) == (2, wording)
+    both = say("superpixels", "table", "--spread", "--stability", "--out", "out")
+    assert (both.code, both.err) == (2, wording)
+    metric = say("superpixels", "table", "--interval", "--metric", "asa", "--out", "out")
+    assert (metric.code, metric.err) == (2, wording)
+    assert say("superpixels", "report", "page.html", "--out", "out").code == 0
+    page = Path("page.html").read_text()
+    for text in ("min Rec", "SD of K", "<h2>Stability</h2>", "slic, compactness"):
+        assert text in page
+
+
+def test_parameters_are_tuned_and_used(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    data = ("-d", "phantom:shape=4x24x30,scans=2", "--workers", "0")
+    words = ("superpixels", "tune", "-m", "slic", *data, "--segments", "20,60")
+    said = say(*words, "--grid", "compactness=5/20", "--grid", "sigma=0/1")
+    assert said.code == 0, said.err
+    assert said.out.splitlines()[0] == wording
+    rows = read_rows(Path("tuning"))
+    assert (rows["model"].n_unique(), len(rows)) == (8, 16)
+    loss = rows.with_columns(loss=1 - pl.col("rec") + pl.col("ue_np"))
+    loss = loss.group_by("model").agg(pl.col("loss").mean(), pl.col("sp").mean()).sort("loss")
+    chosen: dict[str, list[float]] = {"compactness": [], "sigma": []}
+    for asked in (20, 60):
+        here = loss.filter(
+            pl.col("model").str.ends_with(f"segments={asked}"), pl.col("sp").is_between(asked / 2, 2 * asked)
+        )
+        for name, default in (("compactness", "10"), ("sigma", "0")):
+            given = here.select(pl.col("model").str.extract(rf"{name}=([\d.]+)").fill_null(default)).item(0, 0)
+            chosen[name].append(float(given))
+    parts = (f"{name}={'/'.join(f'{one:g}' for one in each)}" for name, each in chosen.items())
+    best = ";".join(["20/60", *parts])
+    assert f'tuned = "{best}"' in Path("tuned.toml").read_text()
+    said = say("superpixels", "run", "--tuned", "tuned.toml", *data, "--segments", "20,40", "--out", "out")
+    assert said.code == 0, said.err
+    models = {f"supervoxels:segments={asked},tuned={best}" for asked in (20, 40)}
+    assert set(read_rows(Path("out"))["model"]) == models
+    table = pl.read_csv(say("superpixels", "table", "--out", "out", "--csv").out.encode())
+    assert table["method"].to_list() == [f"slic (tuned={best})"]
+    assert "SLIC" in say("superpixels", "table", "--reference", "paper", "--out", "out", "--csv").out
+    Path("other.toml").write_text('["labels:folder=/etc"]\ntuned = "400;sigma=1"\n')
+    for refused in (
+        ("run", *data),
+        ("run", *data, "--tuned", "none.toml"),
+        ("run", *data, "--tuned", "other.toml"),
+        ("tune", *data, "-m", "slic", "-m", "watershed", "--grid", "sigma=1"),
+        ("tune", *data, "-m", "slic", "--grid", "sigma=a"),
+        ("tune", *data, "-m", "grid"),
+    ):
+        said = say("superpixels", *refused)
+        assert (said.code, said.err) == (2, wording)
+
+
 def test_robustness_and_the_published_numbers_of_many(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = (*RUN, "-m", "grid", "-m", "watershed", "--cases", "first:1")
     strong = ("--perturb", "salt_pepper:p=0.2", "--perturb", "salt_pepper:p=0.4")

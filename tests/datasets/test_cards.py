@@ -8,6 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.base import Dataset, NotFetched
+from intrabench.datasets.families.segmented_photos import SegmentedPhotos
 from intrabench.datasets.photo_sets import PhotoSet
 from intrabench.models.weights import registry as weights
 from intrabench.registry import registry
@@ -29,7 +30,7 @@ TEN = {
 
 def in_archive(dataset: Dataset) -> bool:
     """Whether its cases are known once its archive is here."""
-    return isinstance(dataset, PhotoSet) or dataset.name in ("hntsmrg", "davis2017", "bsds500")
+    return isinstance(dataset, (PhotoSet, SegmentedPhotos)) or dataset.name in ("hntsmrg", "davis2017")
 
 
 def test_the_ten_of_the_paper_are_there() -> None:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.davis.metrics import batched, f_of_frames, j_of_frames, objects_in, outlines, tolerance_pixels
+from intrabench.davis.metrics import batched, f_of_frames, j_of_frames, objects_in, tolerance_pixels
+from intrabench.davis.packed import counts, outlines, pack
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from tests.davis.golden import arrays, read
@@ -36,8 +37,8 @@ def test_golden_pairs(name: str, wording: SnapshotAssertion) -> None:
         assert contours.tolist() == [wanted["F"]]
     for bound, name in ((2, "2px"), (0.02, "0.02")):
         assert batched(truth, answer, 1, bound)[1].item() == expected[f"F_obj1_bound_th={name}"]
-    counts = [int(outlines(labels == 1).sum()) for labels in (truth, answer)]
-    assert counts == expected["n_boundary_gt_pred_obj1"]
+    found = [int(counts(outlines(pack(labels == 1, 0), labels.shape[2]))[0]) for labels in (truth, answer)]
+    assert found == expected["n_boundary_gt_pred_obj1"]
 
 
 def f_as_written(truth: np.ndarray, answer: np.ndarray, bound: float) -> float:

@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.datasets.base import Files
 from intrabench.engine import check as module
-from intrabench.engine.check import SCAN, Finding, check, prompt
+from intrabench.engine.check import SCAN, Finding, _equal, check, prompt
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, Model, Request
@@ -85,6 +85,14 @@ def test_memory_is_replayed_with_turns_of_the_user() -> None:
     assert findings(Listening())["feedback"].ok
     assert set(asked) >= {(1, True), (2, True)}
     assert (2, False) not in asked
+
+
+def test_memories_are_compared_to_the_last_bit_on_any_device() -> None:
+    torch = pytest.importorskip("torch")
+    one, other = torch.zeros(3), torch.tensor([0.0, 0, 1e-7])
+    for first, second in ((one, other), (one.numpy(), other.numpy())):
+        assert _equal({1: first}, {1: first.copy() if isinstance(first, np.ndarray) else first.clone()})
+        assert not _equal({1: first}, {1: second})
 
 
 @pytest.mark.parametrize("kind", ["point", "box2d", "box3d", "scribble", "lasso"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -155,12 +158,47 @@ def test_fewer_sessions_are_played_together_if_models_remember_much(
 
     monkeypatch.setattr(player, "play", noted)
     data = "phantom:shape=24x64x64,instances=6,scans=2"
-    rows = intrabench.run(Remembers(), ["box_slice", "center_slice"], data, memory=memory, rounds=0, out="results")
+    prompters = ["box_slice+click_slice", "center_slice+click_slice"]  # logits are for a further round
+    rows = intrabench.run(Remembers(), prompters, data, memory=memory, rounds=1, out="results")
     assert set(rows["status"]) == {"empty"}
-    assert sum(count for count, _ in played) == len(rows) == 24
+    assert sum(count for count, _ in played) == len(rows) / 2 == 24
     assert max(count for count, _ in played) == most
     assert all(size <= memory * 2**20 for count, size in played if count > 1)
     assert played[0] == (1, 6 * 2**17)  # of a target on 6 slices
+
+
+def test_logits_go_with_the_sessions_that_they_are_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, not when Python happens to look for circles."""
+    logits, alive = list[weakref.ref[Any]](), list[int]()
+
+    def asked(*given: Any) -> Any:
+        answers = ask(*given)
+        logits.extend(weakref.ref(one) for answer in answers for one in (answer.memory or {}).values())
+        return answers
+
+    def noted(*given: Any) -> int:
+        found = play(*given)
+        alive.append(sum(one() is not None for one in logits))
+        return found
+
+    ask, play = lockstep.ask, lockstep.play
+    monkeypatch.setattr(lockstep, "ask", asked)
+    monkeypatch.setattr(player, "play", noted)
+    gc.disable()
+    try:
+        data = "phantom:shape=24x64x64,instances=6"
+        intrabench.run(Remembers(), "box_slice+click_slice", data, rounds=1, out="results")
+    finally:
+        gc.enable()
+    assert len(logits) > 30
+    assert len(alive) > 1
+    assert set(alive) == {0}
+
+
+def test_what_a_request_and_its_answer_share_is_in_memory_once() -> None:
+    old, new = np.zeros(10), np.zeros(100)
+    request, answer = SimpleNamespace(memory={1: old, 2: old}), SimpleNamespace(memory={1: old, 2: new})
+    assert lockstep._remembered([request, answer]) == old.nbytes + new.nbytes
 
 
 @pytest.mark.parametrize(("dataset", "scans", "workers"), [("phantom", 4, 0), ("slow", 2, 1)])

@@ -35,9 +35,9 @@ def test_parts_that_follow_each_other_are_written_together(tmp_path: Path, monke
     for session in ("a", "b", "c"):
         writer.take(part(session))
         writer.once_written(lambda session=session: called.append(session))  # type: ignore[misc]
-    assert (writer.store.parts, called, writer.summary.computed) == (1, ["a"], 3)  # the first one does not wait
+    assert (writer.store.parts, called, writer.summary.computed) == (1, ["a"], 1)  # the first one does not wait
     writer.flush()
-    assert writer.store.parts == 2
+    assert (writer.store.parts, writer.summary.computed) == (2, 3)
     assert called == ["a", "b", "c"]
     assert writer.store.finished(0) == {"a", "b", "c"}
 
@@ -95,3 +95,18 @@ def test_the_lock_of_an_image_is_kept_until_its_rows_are_written(data: Path, mon
     rows = intrabench.run("box_fill", "box_volume", "phantom:shape=8x16x16,scans=4,instances=1", workers=0)
     assert (len(rows), locked) == (4, [1, 3])
     assert not [*Path("intrabench-results/locks").glob("*.lock")]
+
+
+def test_a_part_comes_to_its_folder_while_a_library_changes_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ITK does for the seconds that its import takes."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    writer = writer_in(Path("results"), monkeypatch)
+    writer.take(part("first"))
+    writer.take(part("b"))
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    writer._flush_in_time()
+    assert len(list((tmp_path / "results" / "rows").iterdir())) == 2
+    assert not list((tmp_path / "elsewhere").iterdir())

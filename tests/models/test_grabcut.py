@@ -65,7 +65,10 @@ def test_a_negative_point_takes_a_part_away_and_keeps_the_rest() -> None:
     box = boxes({0: (14, 9, 46, 51)})
     assert np.array_equal(segmented(GrabCut(), array, box), truth(SQUARE))
     corrected = segmented(GrabCut(radius=4), array, box, points([(0, 30, 40)], label=0))
-    assert np.array_equal(corrected, truth((slice(20, 40), slice(15, 35))))
+    taken = truth(SQUARE) & ~corrected
+    assert taken[28:33, 38:43].all()
+    assert not corrected[~truth(SQUARE)].any()
+    assert not taken[:, :30].any()  # beyond the reach of the click
 
 
 def test_a_correction_goes_on_from_the_last_answer() -> None:
@@ -76,26 +79,24 @@ def test_a_correction_goes_on_from_the_last_answer() -> None:
         (second,) = answers(opened, [request("a", box, points([(0, 55, 55)]), memory=first.memory)])
     assert second.update.to_array((1, 64, 70))[0, 55, 55]  # a click outside of the box extends it
     upper = truth((slice(20, 30), slice(15, 45))).astype(np.float32)
-    labels = GrabCut().labels(item([(25, 20, 1)], (14, 9, 46, 51), upper, shape=array.shape))
-    assert (labels[20:30, 30:45] == PR_FGD).all()
-    assert (labels[31:40, 15:45] == PR_BGD).all()  # in the box, but not in the last answer
-    assert labels[25, 20] == FGD
-    assert labels[10, 30] == BGD
-    unboxed = GrabCut().labels(item([(25, 20, 1)], previous=upper, shape=array.shape))
-    assert np.array_equal(np.isin(unboxed, (FGD, PR_FGD)), upper > 0)  # no disc to begin with
-    assert not (unboxed == BGD).any()
+    labels = GrabCut().labels(item([(25, 20, 1), (33, 20, 1)], (14, 9, 46, 51), upper, shape=array.shape))
+    assert (labels[20:30, 15:45] == FGD).all()  # the last answer, with which the new click agrees
+    assert labels[33, 20] == FGD
+    assert np.isin(labels[31:36, 19:22], (FGD, PR_FGD)).all()  # three pixels between them: it reaches seven
+    assert (labels[42:] == BGD).all()
 
 
 def test_labels_of_a_first_turn() -> None:
     clicked = GrabCut(radius=1, reach=3).labels(item([(10, 10, 1), (10, 12, 0)], shape=(20, 30)))
-    assert clicked[10, 6:16].tolist() == [PR_BGD, PR_FGD, PR_FGD, FGD, FGD, BGD, BGD, BGD, PR_BGD, PR_BGD]
+    assert clicked[10, 6:16].tolist() == [BGD, PR_FGD, PR_FGD, FGD, FGD, BGD, BGD, BGD, BGD, BGD]
     assert np.count_nonzero(clicked == FGD) == 4  # five, but the later negative point took one
     assert clicked[7, 10] == PR_FGD
-    assert clicked[6, 10] == PR_BGD
+    assert clicked[6, 10] == BGD
     boxed = GrabCut(radius=0).labels(item([(0, 0, 1)], (2, 3, 5, 9), shape=(20, 30)))
-    assert np.count_nonzero(boxed == PR_FGD) == 3 * 6
+    assert (boxed[2:5, 3:9] == PR_FGD).all()
     assert boxed[0, 0] == FGD
-    assert np.count_nonzero(boxed == BGD) == 20 * 30 - 18 - 1
+    assert (boxed[10:] == BGD).all()
+    assert (boxed[:, 12:] == BGD).all()
 
 
 def test_what_was_drawn_before_changes_nothing() -> None:
@@ -133,10 +134,10 @@ def test_slices_are_windowed_by_the_intensity_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompts", "found"), [(boxes({0: (0, 0, 64, 70)}), 64 * 70), (points([(0, 5, 5)], label=0), 0)]
+    ("prompts", "found"), [(boxes({0: (0, 0, 64, 70)}), truth(SQUARE)), (points([(0, 5, 5)], label=0), truth())]
 )
-def test_without_anything_to_tell_apart_the_prompts_are_the_answer(prompts: Prompts, found: int) -> None:
-    assert segmented(GrabCut(), scan(SQUARE), prompts).sum() == found
+def test_a_box_around_everything_and_a_negative_point_alone(prompts: Prompts, found: np.ndarray) -> None:
+    assert np.array_equal(segmented(GrabCut(), scan(SQUARE), prompts), found)
 
 
 def test_constant_slices_are_answered() -> None:
@@ -149,3 +150,11 @@ def test_constant_slices_are_answered() -> None:
 def test_what_cannot_be_is_refused(wrong: str) -> None:
     with pytest.raises(IntraBenchError, match="does not fit"):
         make("models", f"grabcut:{wrong}")
+
+
+def test_each_of_several_boxes_keeps_its_piece_when_one_has_a_point() -> None:
+    drawn = np.array([(0, 14, 9, 46, 51), (0, 47, 47, 63, 63)])
+    both = Prompts(points=np.array([(0, 30, 30, 1), (0, 5, 5, 0)]), boxes2d=drawn)
+    found = segmented(GrabCut(), scan(SQUARE, OTHER), both)
+    assert found.reshape(64, 70)[OTHER].mean() > 0.9
+    assert found.reshape(64, 70)[SQUARE].mean() > 0.9

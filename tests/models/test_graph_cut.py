@@ -11,7 +11,7 @@ from scipy import ndimage
 
 from intrabench.models.graph_cut import GraphCut, minimum_cut
 from intrabench.models.parts.neighbourhood import FACES
-from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN
 from intrabench.prompts import Prompts, Scribble
 from intrabench.volume import Volume
 from tests.models.parts.test_seeded_model import found

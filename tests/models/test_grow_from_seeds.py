@@ -15,7 +15,7 @@ from intrabench.engine import requirements
 from intrabench.errors import IntraBenchError
 from intrabench.models.grow_from_seeds import GrowFromSeeds
 from intrabench.models.parts.neighbourhood import Frame
-from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN
 
 SLICER = Path(__file__).parents[1] / "golden" / "growcut" / "slicer.npz"
 

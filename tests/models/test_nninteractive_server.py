@@ -324,7 +324,7 @@ def test_another_model_at_the_same_address_is_another_version() -> None:
 def test_info_describes_a_model_for_programs(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     about = json.loads(say("info", "random_walker:beta=50", "--json").out)
     assert about["spec"].startswith("random_walker:beta=50,")
-    assert (about["version"], about["dims"], about["weights"], about["problem"]) == ("1", 3, None, None)
+    assert (about["version"], about["dims"], about["weights"], about["problem"]) == ("2", 3, None, None)
     assert about["accepts"] == ["box2d", "box3d", "point", "scribble"]
     assert about["parameters"]["beta"] == {"takes": wording, "default": "200", "value": "50"}
     assert about["units"]["spacing"] == "mm"

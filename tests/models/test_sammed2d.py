@@ -154,7 +154,7 @@ def test_embeddings_in_half_precision_change_answers_so_that_they_are_kept_in_fu
 
 
 @pytest.mark.parametrize("boxed", [False, True])
-def test_padding_points_change_answers_so_that_numbers_of_points_are_never_mixed(
+def test_points_that_only_pad_are_ignored_unless_boxes_are_given_beside_them(
     model: SAMMed2D, embedding: np.ndarray, boxed: bool
 ) -> None:
     images, labels = torch.from_numpy(embedding)[None], torch.tensor([[1, 0]])
@@ -163,8 +163,10 @@ def test_padding_points_change_answers_so_that_numbers_of_points_are_never_mixed
         plain, _ = model.decoded(images, (points, labels), box if boxed else None, None, False)
         more = torch.cat([points, torch.zeros(1, 1, 2)], dim=1), torch.tensor([[1, 0, -1]])
         padded, _ = model.decoded(images, more, box if boxed else None, None, False)
-    assert (plain - padded).abs().max() > 0.1
-    assert ((plain > 0) != (padded > 0)).sum() > 100
+    if boxed:  # as in the original: so corners are given as points where lengths are mixed
+        assert (plain - padded).abs().max() > 0.1
+    else:
+        assert (plain - padded).abs().max() < 1e-4
 
 
 def test_masks_of_slices_are_the_official_ones(model: SAMMed2D) -> None:

@@ -161,6 +161,24 @@ def test_requests_carry_the_history_the_mask_and_the_memory(ball: np.ndarray) ->
     assert [request.mask.voxels for request in requests] == [0, 1, 2]
 
 
+@pytest.mark.parametrize(
+    ("rounds", "corrects", "propagates", "last"),
+    [
+        (1, True, False, [False, True]),
+        (0, True, False, [True]),
+        (1, False, False, [True, True]),
+        (0, False, True, [False]),
+    ],
+)
+def test_the_request_after_which_a_prompter_says_no_more_needs_no_memory(
+    ball: np.ndarray, rounds: int, corrects: bool, propagates: bool, last: list[bool]
+) -> None:
+    cls = type("Other", (Scripted,), {"corrects": corrects, "propagates": propagates})
+    stub = Stub(one_slice)
+    play([session(cls((click(8), click(10))), ball, rounds=rounds)], stub)
+    assert [request.last for (request,) in stub.batches] == last
+
+
 UNDO = Turn(Prompts(), (Undo(),))
 
 

@@ -74,7 +74,7 @@ def test_a_prompter_is_the_same_however_it_is_written(own: None, text: str) -> N
     ("column", "text", "row"),
     [
         ("model", "random_walker:derived=none", "random_walker"),
-        ("model", "random_walker:touch_mm=5.0,beta=7", "random_walker:beta=7,touch_mm=5"),
+        ("model", "random_walker:seed_mm=5.0,beta=7", "random_walker:beta=7,seed_mm=5"),
         ("model", "sam:size=b (random weights)", "sam (random weights)"),
         ("model", "masks:folder=./m", "masks:folder=m"),
         ("model", "masks:folder='m'", "masks:folder=m"),

@@ -3,7 +3,8 @@
 First the rows of the box along its finest axis say for each of their voxels how many steps the nearest goal in the row
 is away. Then each voxel that asks looks at the rows around it, the nearest rows first, until the next are further away
 than what it has found. Near a goal that takes a few rows. So the cost grows with the number of those that ask and with
-the squares of their distances, and of the box there are only bytes. Those that are too far away ask a k-d tree.
+the squares of their distances, and of the box there are only bytes. Those that are too far away ask a k-d tree; if they
+are a large share of the box, the distances of the whole box are found instead (`transform`).
 
 Steps are whole numbers, scaled, squared and added in the order z, y, x, as SciPy's distance transform does. So the same
 offset has the same distance, whichever way led to it.
@@ -20,11 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Floats
-
-Voxels = NDArray[np.intp]
-"""(3, n): coordinates z, y, x of n voxels."""
-Corner = tuple[int, int, int]
-Spacing = tuple[float, float, float]
+from intrabench.metrics.parts.transform import Corner, Spacing, Voxels, squared_distances
 
 MOST_ROWS = 1600
 """About how many rows are looked at before a k-d tree is faster."""
@@ -40,6 +37,10 @@ FAR = 0.75
 """If more than this share still waits after so many rows, all are so far away that the k-d tree is faster."""
 SOME = 0.7
 """While more than this share waits for further rows, to leave out the others takes longer than to serve them, too."""
+LOOKS = 1
+"""After so many rows for each voxel of the box, its transform is about to be faster."""
+CROWDED = 12
+"""It is faster than the k-d tree if at most so many voxels of the box are there for each one that still waits."""
 _NONE: dict[Any, int] = {np.uint8: 2**7, np.uint16: 2**15}
 """Steps where a row has no goal: as many again overflow nothing."""
 
@@ -65,7 +66,9 @@ class Nearest:
         rows = self._rows_around(low, high, len(squared))
         if rows is not None:
             left = rows.search(asking, squared)
-        if squared[left].size:
+        if rows is not None and rows.crowded(squared[left].size):
+            squared[left] = rows.transform(self._goals, asking[:, left])
+        elif squared[left].size:
             squared[left] = self._by_tree(asking[:, left])
         return np.sqrt(squared, out=squared)
 
@@ -131,9 +134,21 @@ class _Rows:
             np.minimum(steps[:, :-step], spare[:, step:], out=steps[:, :-step])
             step *= 2
 
+    def crowded(self, count: int) -> bool:
+        """Whether so many voxels that ask are a large share of the box, and its distances no more than it may take."""
+        return count * CROWDED > self.voxels and self.voxels * 8 <= MOST_BYTES
+
+    def transform(self, goals: Voxels, asking: Voxels) -> Floats:
+        """(n,) squared distances in mm² of `asking` (3, n) to the nearest of `goals` (3, m), from those of the box."""
+        low = np.reshape(self.low, (3, 1))
+        z, y, x = (last - first + 1 for first, last in zip(self.low, self.high, strict=True))
+        places = np.ravel_multi_index(tuple(asking - low), (z, y, x))
+        return squared_distances(goals - low, (z, y, x), self._spacing_mm).take(places)
+
     def search(self, asking: Voxels, squared: Floats) -> NDArray[np.intp]:
         """Lower (n,) `squared` to the squared distances of `asking` (3, n); returns the indices of those still open."""
         here, best, index = self._index(asking), squared.copy(), np.arange(len(squared))
+        looks = 0
         for first in range(0, len(self._around), CHUNK):
             around = self._around[first : first + CHUNK]
             if first and np.count_nonzero(best > around[0][2]) > FAR * len(squared):
@@ -143,15 +158,19 @@ class _Rows:
             row = 0
             while row < len(around):
                 waiting = best > around[row][2]
-                count = np.count_nonzero(waiting)
+                count = int(np.count_nonzero(waiting))
                 if count < SOME * len(waiting):
                     squared[index] = best
                     still = np.flatnonzero(waiting)
                     here, best, index = here.take(still), best.take(still), index.take(still)
                 if not count:
                     return index
+                if looks > LOOKS * self.voxels and self.crowded(count):
+                    squared[index] = best
+                    return index[best > around[row][2]]
                 stop = min(row + max(AT_ONCE // len(here), 1), len(around))
                 np.minimum(best, self._found(here, starts[row:stop], tables[row:stop]), out=best)
+                looks += len(here) * (stop - row)
                 row = stop
         squared[index] = best
         return index[best > self._beyond]

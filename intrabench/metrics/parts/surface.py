@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Floats, Mask, frozen
-from intrabench.metrics.parts.nearest import Nearest, Spacing, Voxels
+from intrabench.metrics.parts.nearest import Nearest
 from intrabench.metrics.parts.surfels import neighbour_codes, surfel_areas
+from intrabench.metrics.parts.transform import Spacing, Voxels
 
 MARGIN = 0.1
 """Surfels of this share beyond those below the percentile are sorted, because areas differ."""

@@ -7,6 +7,7 @@ https://github.com/facebookresearch/sam2.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from importlib.resources import files
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from intrabench.models.networks.padding import PADDING, hiding
 from intrabench.models.networks.sam2_choice import SIDE, Release, Size
 from intrabench.models.networks.tracks import LIMIT, Asked
 
@@ -71,7 +73,7 @@ class Sam2Network(torch.nn.Module):
         m is 3 with `multimask`, else 1: the single mask or, where that is unstable, the best of the three. embeddings:
         ``(n, LENGTH)``. points: ``(n, k, 2)``, x and y in pixels of the 1024 x 1024 image. labels: ``(n, k)``: 1
         target, 0 background, 2 and 3 the first and the second corner of a box (before all clicks), -1 padding, which
-        does change the result a little. masks: logits of an earlier call, ``(n, 1, 256, 256)``, or None.
+        is ignored. masks: logits of an earlier call, ``(n, 1, 256, 256)``, or None.
         """
         device = self.no_memory.device
         image, *high = unpack(embeddings.to(device))
@@ -80,9 +82,12 @@ class Sam2Network(torch.nn.Module):
         encoder = self.module.sam_prompt_encoder
         sparse, dense = encoder(points=clicks, boxes=None, masks=previous)
         image = image + self.no_memory.view(1, -1, 1, 1)
-        logits, iou, _, _ = self.module.sam_mask_decoder(  # repeat_image: every prompt has its own image
-            image, encoder.get_dense_pe(), sparse, dense, multimask, repeat_image=False, high_res_features=high
-        )
+        padding = labels == PADDING
+        decoder, hidden = self.module.sam_mask_decoder, functional.pad(padding, (0, 1))  # the encoder adds a token
+        with hiding(decoder.transformer, hidden.to(device)) if padding.any() else nullcontext():
+            logits, iou, _, _ = decoder(  # repeat_image: every prompt has its own image
+                image, encoder.get_dense_pe(), sparse, dense, multimask, repeat_image=False, high_res_features=high
+            )
         return logits.float(), iou.float()
 
     @property

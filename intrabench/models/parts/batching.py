@@ -31,6 +31,19 @@ def batched(call: Call[Item, Result], items: Sequence[Item], size: int, pad: boo
         yield from _run(call, items[first : first + size], size if pad else 0)
 
 
+def portions(count: int, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """So many items divided into batches of these sizes, which ascend: pairs of a size and how many items it gets.
+
+    A batch is filled to seven eighths at least, but for the last one, of the smallest size.
+    """
+    for size in reversed(sizes[1:]):
+        while 8 * count >= 7 * size:
+            yield size, min(count, size)
+            count -= min(count, size)
+    if count:
+        yield sizes[0], count
+
+
 def _run(call: Call[Item, Result], items: Sequence[Item], pad_to: int) -> list[Outcome[Result]]:
     """Compute one batch. If memory runs out, halve it; if it raises, try each item alone, so only bad ones fail."""
     padded = [*items, *[items[-1]] * (pad_to - len(items))]

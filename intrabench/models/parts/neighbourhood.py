@@ -1,22 +1,16 @@
-"""Information from the prompts of all turns about the voxels around them: region, certain and likely labels, tissue.
-
-Everything here follows from the prompts and the previous mask; no voxel outside of the neighbourhood is touched.
-"""
+"""The grid of a neighbourhood in a volume: its cells, distances between them, and their tissue."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.mask import Bools, Box, Floats, Mask, box_slices, grow
-from intrabench.models.base import Request
-from intrabench.prompts import counting_boxes2d
-from intrabench.volume import Volume
+from intrabench.files.grid import THICK
+from intrabench.mask import Bools, Box, Floats, Ints, Mask, box_slices
 
 Labels = NDArray[np.int8]
 Spacing = tuple[float, float, float]
@@ -28,64 +22,6 @@ FACES = tuple(((*(slice(None),) * axis, slice(0, -1)), (*(slice(None),) * axis, 
 
 BINS = 64
 """Of histograms of tissue."""
-
-_SLACK = 0.1
-"""Derived boxes grow by this share of their size on each side, because interpolation cuts off convex shapes."""
-
-
-@dataclass(frozen=True, eq=False)
-class Hints:
-    """All prompts of a history, in canonical voxels.
-
-    points: rows ``z, y, x, label``, oldest first, scribbles included. blocks: rows ``z0, y0, x0, z1, y1, x1``,
-    half-open; outside of all blocks is background, unless there is none.
-    """
-
-    points: NDArray[np.int64]
-    blocks: NDArray[np.int64]
-    mask: Mask
-
-    @classmethod
-    def of(cls, request: Request) -> Hints:
-        """Collect the turns: a later 3D box replaces an earlier one, later 2D boxes those on their slice.
-
-        2D boxes win over a 3D box, as they say more. A slice between two boxed slices without an own box gets the box
-        around its two neighbours: the target passes there, we do not know where. The previous mask, if there is one,
-        counts when the new turn corrects it by points; a new box says afresh where the target lies.
-        """
-        points: list[NDArray[np.int64]] = [np.zeros((0, 4), dtype=np.int64)]
-        block = np.zeros((0, 6), dtype=np.int64)
-        for prompts in (turn.prompts for turn in request.given):
-            points += [stroke.rows for stroke in prompts.scribbles]
-            points.append(prompts.points)
-            block = block if prompts.box3d is None else prompts.box3d[None]
-        by_slice: dict[int, list[NDArray[np.int64]]] = {}
-        for (z, *box), drawn in zip(*counting_boxes2d([turn.prompts for turn in request.given]), strict=True):
-            by_slice.setdefault(int(z), []).append(_loose(box, drawn=bool(drawn)))
-        corrects = bool(request.turns) and not request.turns[-1].prompts.kinds & {"box2d", "box3d"}
-        mask = request.mask if corrects else Mask.empty()
-        return cls(np.vstack(points), _stack(by_slice) if by_slice else block, mask)
-
-    @property
-    def parts(self) -> NDArray[np.int64]:
-        """Those of the blocks that are several on a slice, each around a part of the target."""
-        slices, counts = np.unique(self.blocks[:, 0], return_counts=True)
-        return self.blocks[np.isin(self.blocks[:, 0], slices[counts > 1])]
-
-    def frame(self, volume: Volume, margin_mm: float, radius_mm: float) -> Frame | None:
-        """The neighbourhood: boxes plus a margin, or points plus a radius, and the previous mask; None if empty."""
-        reach_mm = margin_mm if len(self.blocks) else radius_mm
-        reach = np.array([int(np.ceil(reach_mm / step)) + 1 for step in volume.spacing_mm])
-        low = np.vstack([self.blocks[:, :3] - reach, self.points[:, :3] - reach])
-        high = np.vstack([self.blocks[:, 3:] + reach, self.points[:, :3] + reach + 1])
-        if len(low) == 0:
-            return None
-        if self.mask.any():
-            low, high = np.vstack([low, self.mask.box[:3]]), np.vstack([high, self.mask.box[3:]])
-        z0, y0, x0, z1, y1, x1 = (int(v) for v in (*low.min(axis=0), *high.max(axis=0)))
-        box = grow((z0, y0, x0, z1, y1, x1), (0, 0, 0), volume.shape)
-        filled = all(box[axis] < box[axis + 3] for axis in range(3))
-        return Frame(box, volume.shape, volume.spacing_mm) if filled else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +44,18 @@ class Frame:
         """Size of a cell in millimetres."""
         z, y, x = (self.spacing_mm[k] * self.factor[k] for k in range(3))
         return z, y, x
+
+    @property
+    def beside(self) -> Bools:
+        """The neighbours of the middle of 3 x 3 x 3: they share a face with it, in the slice if slices are thick."""
+        from scipy import ndimage
+
+        faces = ndimage.generate_binary_structure(3, 1)
+        faces[1, 1, 1] = False
+        _, middle, largest = sorted(self.spacing_mm)
+        if largest >= THICK * middle:
+            np.moveaxis(faces, self.spacing_mm.index(largest), 0)[[0, 2]] = False
+        return np.asarray(faces)
 
     def coarse(self, most: int) -> Frame:
         """The same box with at most `most` cells, made by merging along whatever axis is finest."""
@@ -151,14 +99,6 @@ class Frame:
             room[where], level[where] = True, np.maximum(level[where], 1 - rho2)
         return room, level
 
-    def room(self, hints: Hints, seed_mm: float, touch_mm: float) -> Bools:
-        """Where the target may be: in the boxes and near points that contradict them; else all but the border."""
-        if len(hints.blocks) == 0:
-            return self.interior()
-        room, _ = self.boxes(hints.blocks)
-        outside = (self.seeds(hints.points, seed_mm) == 1) & ~room
-        return room | (self.distance_mm(outside) <= touch_mm) if outside.any() else room
-
     def interior(self, of_volume: bool = False) -> Bools:
         """All cells except those at the border of the neighbourhood; the volume's border does not count.
 
@@ -182,15 +122,22 @@ class Frame:
             return np.full(self.cells, np.inf)
         return np.asarray(ndimage.distance_transform_edt(~where, sampling=self.step_mm), dtype=np.float64)
 
-    def ball(self, cell: NDArray[np.intp], radius_mm: float) -> tuple[tuple[slice, ...], Floats]:
-        """Where the bounding block of a ball around a cell lies, and the distances within it to that cell."""
-        where, squared = [], np.zeros((1, 1, 1))
-        for axis, (centre, step) in enumerate(zip(cell, self.step_mm, strict=True)):
-            reach = int(radius_mm / step)
-            where.append(slice(max(0, int(centre) - reach), min(self.cells[axis], int(centre) + reach + 1)))
-            offset = (np.arange(where[-1].start, where[-1].stop) - centre) * step
-            squared = squared + offset.reshape([-1 if k == axis else 1 for k in range(3)]) ** 2
-        return tuple(where), np.sqrt(squared)
+    def depth_mm(self, inside: Bools) -> Floats:
+        """Distance of every cell to the nearest one of the other side, negative outside."""
+        return self.distance_mm(~inside) - self.distance_mm(inside)
+
+    def near(self, points: Ints, radii_mm: Floats) -> Floats:
+        """Distance of cells to the nearest of `points`, rows ``z, y, x``, in the radius of that point; at most 2."""
+        from scipy import ndimage
+
+        inside = ((points[:, :3] >= self.box[:3]) & (points[:, :3] < self.box[3:])).all(axis=1)
+        if not inside.any():
+            return np.full(self.cells, 2.0)
+        radius = np.zeros(self.cells)
+        cells = tuple(((points[inside, :3] - self.box[:3]) // self.factor).T)
+        np.maximum.at(radius, cells, radii_mm[inside])
+        distance, place = ndimage.distance_transform_edt(radius == 0, sampling=self.step_mm, return_indices=True)
+        return np.asarray(np.minimum(distance / radius[tuple(place)], 2.0), dtype=np.float64)
 
     def mask(self, mask: Mask) -> Bools:
         """The mask at the first voxel of each cell."""
@@ -230,38 +177,24 @@ def normalised(image: Floats) -> Floats:
     return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
 
 
-def log_ratio(image: Floats, chance: Floats, inside: Bools | None = None) -> Floats:
+def log_ratio(image: Floats, chance: Floats, inside: Bools | None = None, *, missed: bool = False) -> Floats:
     """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
 
     chance: the weights with which cells count as target; the rest is background. inside: only these cells count.
+    missed: a part of what counts as background is known to be target.
     """
     from scipy import ndimage
 
     bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
     counted, weights = (bins.ravel(), chance.ravel()) if inside is None else (bins[inside], chance[inside])
     total = np.bincount(counted, minlength=BINS)
-    target = np.bincount(counted, weights, BINS)
-    ratio = []
-    for counts in (target, total - target):
-        smooth = ndimage.gaussian_filter1d(counts, 1.5, mode="nearest")
-        ratio.append(np.log(smooth / max(smooth.sum(), 1e-9) + 0.01 / BINS))  # 1 % of voxels may have any intensity
-    return np.asarray((ratio[0] - ratio[1])[bins], dtype=np.float64)
-
-
-def _loose(box: list[int], *, drawn: bool) -> NDArray[np.int64]:
-    y0, x0, y1, x1 = (int(v) for v in box)
-    if drawn:
-        return np.array([y0, x0, y1, x1])
-    slack_y, slack_x = round(_SLACK * (y1 - y0)), round(_SLACK * (x1 - x0))
-    return np.array([y0 - slack_y, x0 - slack_x, y1 + slack_y, x1 + slack_x])
-
-
-def _stack(by_slice: dict[int, list[NDArray[np.int64]]]) -> NDArray[np.int64]:
-    """2D boxes as blocks; the gaps between them are filled by the box around both neighbours."""
-    slices = sorted(by_slice)
-    blocks = [(z, *box[:2], z + 1, *box[2:]) for z in slices for box in by_slice[z]]
-    for z, after in pairwise(slices):
-        if after > z + 1:
-            both = np.array(by_slice[z] + by_slice[after])
-            blocks.append((z + 1, *both[:, :2].min(axis=0), after, *both[:, 2:].max(axis=0)))
-    return np.array(blocks, dtype=np.int64)
+    counts = np.bincount(counted, weights, BINS)
+    target, other = (ndimage.gaussian_filter1d(one, 1.5, mode="nearest") for one in (counts, total - counts))
+    target, other = (one / max(one.sum(), 1e-9) for one in (target, other))
+    if missed and target.any():
+        # The background is a mixture with the target: its share is at most what the intensities of the target leave.
+        usual = target >= target.max() / 2
+        other = np.maximum(other - (other[usual] / target[usual]).min() * target, 0.0)
+        other /= max(other.sum(), 1e-9)
+    ratio = np.log(target + 0.01 / BINS) - np.log(other + 0.01 / BINS)  # 1 % of voxels may have any intensity
+    return np.asarray(ratio[bins], dtype=np.float64)

@@ -22,7 +22,9 @@ def memory_of(request: Request, answer: Callable[[Request], Answer | Failure]) -
     if memory is not None:
         return memory
     for count in range(1, len(request.turns)):
-        asked = replace(request, turns=request.turns[:count], mask=Mask.empty(), memory=memory, scores=False)
+        asked = replace(
+            request, turns=request.turns[:count], mask=Mask.empty(), memory=memory, scores=False, last=False
+        )
         replayed = answer(asked)
         if isinstance(replayed, Failure):
             raise RuntimeError(f"turn {count} of {len(request.turns)} could not be replayed: {replayed.message}")

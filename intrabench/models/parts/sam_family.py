@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MEAN = np.array([123.675, 116.28, 103.53], dtype=np.float32)[:, None, None]
 STD = np.array([58.395, 57.12, 57.375], dtype=np.float32)[:, None, None]
 """Of ImageNet's red, green and blue, for values from 0 to 255."""
+CORNERS = 2, 3
+"""The labels of the corners of a box among points."""
 
 
 @dataclass(eq=False)
@@ -34,13 +36,30 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
     """Base of the family. A subclass gives recipes, the `side` of the network's square, and the network.
 
     scaling: how resized 8-bit values enter, ``imagenet`` (mean and standard deviation) or ``unit`` (the slice's minimum
-    to 0, its maximum to 1). room_mb: device memory that encoding one slice takes, about.
+    to 0, its maximum to 1). room_mb: device memory that encoding one slice takes, about. mixes: `decoded` also takes
+    boxes as points with the labels 2 and 3, and ignores those with the label -1.
     """
 
     side: ClassVar[int] = 1024
     scaling: ClassVar[Literal["imagenet", "unit"]] = "imagenet"
     room_mb: ClassVar[int] = 2000
+    mixes: ClassVar[bool] = False
     accepts = frozenset({"point", "box2d"})
+
+    def alike(self, points: int, box: bool, previous: bool) -> Hashable:
+        """Which prompts there are, or to how many points they are padded."""
+        padded = self.padded(points, box, previous)
+        return (padded, previous) if padded else (points, box, previous)
+
+    def padded(self, points: int, box: bool, previous: bool) -> int:
+        """The number of points that a GPU pads prompts to, so that it decodes various ones together; 0: it does not.
+
+        The corners of a box are two points, and one at least is padding. A box alone and a first click are not padded.
+        """
+        alone = points == 0 or (points == 1 and not box and not previous)
+        if alone or not self.mixes or self.runtime.device == "cpu":
+            return 0
+        return max(16, 1 << (points + 2 * box).bit_length())
 
     def auto_batch(self, encoding: bool) -> int:
         """As many as fit into half of the GPU's free memory; a CPU encodes one by one, which is as fast."""
@@ -97,9 +116,13 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
             full = self.full(low, resize.frame(self.recipe.resize, items[0].shape, self.side))
             masks = (full > self.cutoff).cpu().numpy()
             back = torch.sigmoid(low) if self.recipe.feedback == "sigmoid" else low
-        kept = back.cpu().numpy() if self.feeds_back else [None] * len(items)
+        kept = self.remembered(back) if self.feeds_back and any(item.logits for item in items) else [None] * len(items)
         scores = full.float().cpu().numpy() if any(item.scores for item in items) else [None] * len(items)
         return list(map(SliceResult, masks, kept, scores))
+
+    def remembered(self, back: Tensor) -> Any:
+        """Logits ``(n, h, w)`` that come back: on a GPU they stay there, on a CPU they become an array."""
+        return back.numpy() if self.runtime.device == "cpu" else back
 
     @property
     def cutoff(self) -> float:
@@ -125,25 +148,40 @@ class SamFamily(WithRecipe, NetworkModel, SliceModel):
         import torch
 
         def stacked(rows: Sequence[Any]) -> Tensor:
+            if isinstance(rows[0], torch.Tensor):
+                return torch.stack(list(rows))
             return torch.from_numpy(np.stack(rows)).to(self.runtime.device)
 
         first = items[0]
         frame = resize.frame(self.recipe.resize, first.shape, self.side)
         embeddings = stacked([item.embedding for item in items])
         points = boxes = previous = None
-        if len(first.points):
+        padded = self.padded(len(first.points), first.box is not None, first.previous is not None)
+        if padded:
+            rows = [self.as_padded(item, frame, padded) for item in items]
+            points = stacked([xy for xy, _ in rows]), stacked([labels for _, labels in rows])
+        elif len(first.points):
             xy = stacked([self.coordinates(item.points[:, :2], frame) for item in items])
             points = xy, stacked([item.points[:, 2] for item in items])
-        if first.box is not None:
+        if first.box is not None and not padded:
             corners = [self.coordinates(np.array(item.box).reshape(2, 2), frame).reshape(4) for item in items]
             boxes = stacked(corners)
         if first.previous is not None:
-            previous = stacked([item.previous for item in items])[:, None]
+            previous = stacked([item.previous for item in items])[:, None].float()
         policy = self.recipe.multimask
-        ambiguous = len(first.points) == 1 and boxes is None and previous is None
+        ambiguous = len(first.points) == 1 and first.box is None and previous is None
         several = policy == "best" or (policy == "first_click" and ambiguous)
         low, iou = self.decoded(embeddings, points, boxes, previous, several)
         return low.float()[torch.arange(len(items)), iou.argmax(dim=1)]
+
+    def as_padded(self, item: SliceItem, frame: resize.Frame, length: int) -> tuple[Floats32, NDArray[np.int64]]:
+        """So many points ``(length, 2)``, x and y, with labels: the corners of the box, the clicks, and padding."""
+        corners = np.array([] if item.box is None else item.box, dtype=np.int64).reshape(-1, 2)
+        given = self.coordinates(np.vstack([corners, item.points[:, :2]]), frame)
+        xy, labels = np.zeros((length, 2), np.float32), np.full(length, -1)
+        xy[: len(given)] = given
+        labels[: len(given)] = [*CORNERS[: len(corners)], *item.points[:, 2]]
+        return xy, labels
 
     def decoded(
         self, embeddings: Tensor, points: Pair | None, boxes: Tensor | None, masks: Tensor | None, multimask: bool
@@ -176,7 +214,7 @@ def as_points(points: Pair | None, boxes: Tensor | None) -> Pair:
 
     parts = [] if points is None else [points]
     if boxes is not None:
-        labels = torch.tensor([2, 3], device=boxes.device).expand(len(boxes), 2)
+        labels = torch.tensor(CORNERS, device=boxes.device).expand(len(boxes), 2)
         parts.insert(0, (boxes.reshape(-1, 2, 2), labels))
     coordinates, labels = (torch.cat(part, dim=1) for part in zip(*parts, strict=True))
     return coordinates, labels

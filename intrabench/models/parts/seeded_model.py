@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 from annotated_types import Interval
 
-from intrabench.mask import Bools, Floats, Mask
+from intrabench.mask import Bools, Floats
 from intrabench.models.base import Answer, Request, VolumeModel
-from intrabench.models.parts.neighbourhood import Frame, Hints, Labels, SeedRadius
+from intrabench.models.parts.neighbourhood import Frame, Labels, SeedRadius
+from intrabench.models.parts.seeds import TARGET, UNKNOWN, Hints, seeded, with_labels
 from intrabench.prompts import Derived
 from intrabench.specs.specs import switch
-from intrabench.specs.values import Millimetres, Voxels
+from intrabench.specs.values import Millimetres, Positive, Voxels
 from intrabench.volume import Volume
-
-UNKNOWN, BACKGROUND, TARGET = -1, 0, 1
 
 
 @dataclass(eq=False)
 class SeededModel(VolumeModel):
     """A subclass writes `divide`, and gets seeds from all prompts so far, as a person draws them in an editor.
 
-    Each answer is computed afresh from all seeds; pieces without a target seed are dropped.
+    A correction changes the answer so far around the points that contradict it; pieces without a target seed are
+    dropped.
     """
 
     dims = 3
     accepts = frozenset({"point", "box2d", "box3d", "scribble"})
+    feeds_back = True
     covers = "the neighbourhood of the prompts"
     any_plane = True
 
     margin_mm: Millimetres = 10.0
-    radius_mm: Millimetres = 30.0
+    size_mm: Positive = 12.0
     seed_mm: SeedRadius = 1.0
-    touch_mm: Millimetres = 12.0
     middle: Annotated[float, Interval(gt=0, le=1)] = 0.5
     max_voxels: Voxels = 300_000
     derived: Derived = switch("none")
@@ -45,42 +45,16 @@ class SeededModel(VolumeModel):
         """The target's cells. seeds: `TARGET`, `BACKGROUND` or `UNKNOWN` for each cell, with some target."""
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
-        """Divide the neighbourhood; the answer is valid for the whole volume. Without a target seed it is empty."""
-        hints = replace(Hints.of(request), mask=Mask.empty())
-        fine = hints.frame(volume, self.margin_mm, self.radius_mm)
+        """Divide what the prompts leave open; valid for the whole volume, and empty without a target."""
+        hints = Hints.of(request, volume.spacing_mm, self.seed_mm, self.size_mm)
+        fine = hints.frame(volume, self.margin_mm)
         if fine is None:  # there are no prompts
             return Answer(request.mask)
         frame = fine.coarse(self.max_voxels)
-        seeds = self.seeds(frame, hints)
-        if not (seeds == TARGET).any():
-            return Answer(Mask.empty())
-        divided = _seeded(self.divide(frame, frame.image(volume.array), seeds), seeds == TARGET)
-        inside = (frame.refine(divided.astype(np.float64)) > 0.5) & fine.room(hints, self.seed_mm, self.touch_mm)
-        sure = fine.seeds(hints.points, self.seed_mm)  # on a coarse grid several share a cell
-        return Answer(Mask.of(np.where(sure == UNKNOWN, inside, sure == TARGET), fine.box[:3]))
-
-    def seeds(self, frame: Frame, hints: Hints) -> Labels:
-        """Points and strokes are seeds of their label; what they leave open follows from boxes, or from the border.
-
-        Outside of boxes is background, and their middle is target, unless negative points are near. Without boxes the
-        border of the neighbourhood is background, and that of the volume if it is smaller.
-        """
-        drawn = frame.seeds(hints.points, self.seed_mm)
-        room = frame.room(hints, self.seed_mm, self.touch_mm)
-        if room.all():
-            room = frame.interior(of_volume=True)
-        seeds = np.where(room, UNKNOWN, BACKGROUND).astype(np.int8)
-        if len(hints.blocks):
-            _, level = frame.boxes(hints.blocks)
-            middle = (level >= min(1 - self.middle**2, level.max())) & room
-            far = middle & (frame.distance_mm(drawn == BACKGROUND) > self.touch_mm)
-            seeds[far if far.any() else middle] = TARGET
-        return np.where(drawn == UNKNOWN, seeds, drawn).astype(np.int8)
-
-
-def _seeded(cells: Bools, seeds: Bools) -> Bools:
-    """The pieces of `cells`, 26-connected, that have a seed."""
-    from scipy import ndimage
-
-    pieces, _ = ndimage.label(cells, np.ones((3, 3, 3)))
-    return np.isin(pieces, np.setdiff1d(pieces[seeds], 0))
+        zones = hints.zones(frame)
+        seeds = hints.labels(frame, zones, self.middle)
+        inside = seeds == TARGET
+        if inside.any() and (seeds == UNKNOWN).any():
+            inside = seeded(self.divide(frame, frame.image(volume.array), seeds), inside)
+        sure = hints.labels(fine, zones.refined(frame), self.middle)  # on coarse cells several share one
+        return Answer(with_labels(hints, fine, frame.refine(inside.astype(np.float64)) > 0.5, sure))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,8 +17,9 @@ from numpy.typing import NDArray
 from intrabench.errors import WrongType, kind
 from intrabench.mask import Array, Floats32, Mask, Region, plain
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request, failure_of
-from intrabench.models.parts.batching import Outcome, batched
+from intrabench.models.parts.batching import Outcome, batched, portions
 from intrabench.models.parts.embeddings import EmbeddingStore, opened
+from intrabench.models.parts.precision import half, larger, single
 from intrabench.models.parts.replay import memory_of
 from intrabench.models.parts.slice_scores import SliceScores
 from intrabench.progress import encoding
@@ -27,8 +29,10 @@ from intrabench.volume import Volume
 
 Box2D = tuple[int, int, int, int]
 """Half-open, in pixels of the slice: ``y0, x0, y1, x1``."""
-Logits = dict[int, NDArray[np.float16]]
-"""What a session remembers: the last low-resolution logits of each slice z, of several boxes their maximum."""
+Logits = dict[int, Any]
+"""What a session remembers: the last low-resolution logits of each slice z, of several boxes their maximum.
+
+In half precision: arrays, or torch tensors where `decode` returned those, which stay on their device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,27 +41,29 @@ class SliceItem:
 
     embedding: what `encode` gave for the slice. shape: ``(y, x)``. points: rows ``y, x, label`` (1 target, 0
     background), oldest first (but see `SliceModel.predicts_all`). box: inside the slice, or None; each of several
-    is an item of its own. previous: the slice's own last logits for this request, or None. scores: whether the result
-    needs `scores`.
+    is an item of its own. previous: the slice's own last logits for this request, or None: an array in float32, or
+    a tensor in float16 if `decode` returned a tensor. scores, logits: whether the result needs them.
     """
 
     embedding: Floats32
     shape: tuple[int, int]
     points: Array
     box: Box2D | None
-    previous: Floats32 | None = None
+    previous: Any = None
     scores: bool = False
+    logits: bool = True
 
 
 @dataclass(frozen=True, eq=False)
 class SliceResult:
     """The answer for a slice: a boolean mask ``(y, x)`` of the slice's shape, and logits to be fed back next time.
 
+    logits: an array in float32, or a torch tensor, which stays on its device; None: there are none, or none are needed.
     scores: how sure the model is of each pixel, ``(y, x)``, as in `Answer.scores`; None: it does not say.
     """
 
     mask: NDArray[np.bool_]
-    logits: Floats32 | None = None
+    logits: Any = None
     scores: Floats32 | None = None
 
 
@@ -67,8 +73,9 @@ class SliceModel(Model):
     Networks round differently for different sizes of batches, but (this has to be tested) not for different company.
     So the default ``batch="fixed"`` encodes slices in batches padded to `encode_batch`. On a CPU, where padding costs
     as much as items, it decodes the slices of one request together, up to `decode_batch`. On a GPU, where calls cost,
-    it decodes those of all requests together, padded to the smallest of `gpu_batches` that holds those of their own
-    request. So an answer does not depend on what else is asked. A number is a constant, padded size for all, and
+    it decodes those of all requests in batches of the sizes `gpu_batches`: the alike slices of each request are divided
+    into `portions` of these sizes, and only the smallest are filled with those of others, the last one with itself. So
+    an answer does not depend on what else is asked. A number is the size for all, to which only decoding is padded, and
     ``"auto"`` fills batches of any size across requests, up to what `auto_batch` finds room for. A batch holds only
     items that are `alike`.
     """
@@ -76,7 +83,7 @@ class SliceModel(Model):
     dims = 2
     encode_batch: ClassVar[int] = 1
     decode_batch: ClassVar[int] = 16
-    gpu_batches: ClassVar[tuple[int, ...]] = (8, 64)
+    gpu_batches: ClassVar[tuple[int, ...]] = (8, 16, 32, 64)
 
     @property
     def feeds_back(self) -> bool:
@@ -133,10 +140,13 @@ class OpenSlices(Predictor):
         for jobs, size, pad in self._alike([work for work in works if work.failure is None]):
             for job, outcome in zip(jobs, batched(self._decode, jobs, size, pad), strict=True):
                 job.work.take(job.z, outcome)
-        return [work.answer(self.model.feeds_back, self._notes) for work in works]
+        answers = [work.answer(self._notes) for work in works]
+        for work in works:
+            work.jobs.clear()  # they know their work, and a circle would keep all logits until Python looks for circles
+        return answers
 
     def _begin(self, request: Request) -> _Work:
-        work = _Work(time.perf_counter(), request.scores)
+        work = _Work(time.perf_counter(), request.scores, self.model.feeds_back and not request.last)
         try:
             if self.model.feeds_back:
                 memory = memory_of(request, lambda earlier: self.segment([earlier])[0]) or {}
@@ -180,19 +190,22 @@ class OpenSlices(Predictor):
                 kind = self.model.alike(len(job.points), job.box is not None, job.z in work.previous)
                 by_kind.setdefault(kind, []).append(job)
             for kind, jobs in by_kind.items():
-                size, pad, apart = self._decoding(len(jobs))
-                groups.setdefault((size, pad, number if apart else None, kind), []).extend(jobs)
+                for size, pad, apart, part in self._decoding(jobs):
+                    groups.setdefault((size, pad, number if apart else None, kind), []).extend(part)
         # one slice after the other, so that embeddings in files are read once
         return [(sorted(jobs, key=lambda job: job.z), size, pad) for (size, pad, *_), jobs in groups.items()]
 
-    def _decoding(self, count: int) -> tuple[int, bool, bool]:
-        """How so many alike items of one request are decoded: as `_size`, and whether without those of others."""
+    def _decoding(self, jobs: list[_Job]) -> Iterator[tuple[int, bool, bool, list[_Job]]]:
+        """How alike jobs of one request are decoded: as `_size`, whether without those of others, and which of them."""
         model = self.model
         if model.runtime.batch != "fixed":
-            return *self._size(0, encoding=False), False
-        if model.runtime.device == "cpu":
-            return model.decode_batch, False, True
-        return next((size for size in model.gpu_batches if count <= size), model.gpu_batches[-1]), True, False
+            yield *self._size(0, encoding=False), False, jobs
+        elif model.runtime.device == "cpu":
+            yield model.decode_batch, False, True, jobs
+        else:
+            left = iter(jobs)
+            for size, count in portions(len(jobs), model.gpu_batches):
+                yield size, True, False, [*islice(left, count)]
 
     def _encode_for(self, works: Sequence[_Work]) -> None:
         users: dict[int, list[_Work]] = {}
@@ -201,6 +214,7 @@ class OpenSlices(Predictor):
                 users.setdefault(job.z, []).append(work)
         missing = [z for z in sorted(users) if z not in self.store]
         size, pad = self._size(self.model.encode_batch, encoding=True)
+        pad = pad and self.model.runtime.batch == "fixed"  # a slice that only fills a batch takes as long as another
         encode = partial(self._encode, {z: number for number, z in enumerate(missing, 1)})
         for z, outcome in zip(missing, batched(encode, missing, size, pad), strict=True):
             for work in users[z]:
@@ -223,12 +237,13 @@ class OpenSlices(Predictor):
     def _decode(self, jobs: Sequence[_Job]) -> list[_Decoded]:
         embeddings = {z: self.store.get(z) for z in {job.z for job in jobs}}
         _, height, width = self.volume.shape
-        items = []
-        for job in jobs:
+        items = dict[_Job, SliceItem]()  # a job that fills the batch up is there several times
+        for job in set(jobs):
             logits = job.work.previous.get(job.z)
-            previous = None if logits is None else logits.astype(np.float32)
-            items.append(SliceItem(embeddings[job.z], (height, width), job.points, job.box, previous, job.work.scored))
-        results = self._one_each(self.model.decode(items), len(items), "decode")
+            previous = None if logits is None else single(logits)
+            wanted = job.work.scored, job.work.remembers
+            items[job] = SliceItem(embeddings[job.z], (height, width), job.points, job.box, previous, *wanted)
+        results = self._one_each(self.model.decode([items[job] for job in jobs]), len(jobs), "decode")
         for result in results:
             self._check(result, (height, width))
         return _reduced(jobs, results)
@@ -318,7 +333,7 @@ class _Decoded:
     """
 
     mask: Mask
-    logits: NDArray[np.float16] | None
+    logits: Any
     scores: tuple[Mask, Floats32] | None
 
 
@@ -336,7 +351,10 @@ def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Deco
             array = np.stack(planes) if len(planes) > 1 else planes[0][None]
             masks[first[run[0]]] = Mask.of(array, (run[0].z, 0, 0))
             run = []
-    logits = [None if result.logits is None else result.logits.astype(np.float16) for result in results]
+    logits = [
+        half(result.logits) if first[job] == number and job.work.remembers and result.logits is not None else None
+        for number, (job, result) in enumerate(zip(jobs, results, strict=True))
+    ]
     scores = [
         None if result.scores is None else (Mask.of(plain(result.mask)[None], (job.z, 0, 0)), result.scores)
         for job, result in zip(jobs, results, strict=True)
@@ -350,6 +368,7 @@ class _Work:
 
     started: float
     scored: bool = False
+    remembers: bool = False
     jobs: list[_Job] = field(default_factory=list)
     previous: Logits = field(default_factory=dict)
     logits: Logits = field(default_factory=dict)
@@ -375,17 +394,17 @@ class _Work:
         self.masks.append(outcome.result.mask)
         if outcome.result.logits is not None:
             logits = outcome.result.logits
-            self.logits[z] = np.maximum(self.logits[z], logits) if z in self.answered else logits
+            self.logits[z] = larger(self.logits[z], logits) if z in self.answered else logits
             self.answered.add(z)
         if self.scored and outcome.result.scores is not None:
             self.scores.add(*outcome.result.scores)
 
-    def answer(self, feeds_back: bool, notes: tuple[str, ...]) -> Answer | Failure:
+    def answer(self, notes: tuple[str, ...]) -> Answer | Failure:
         """The answer, valid on the slices of the jobs."""
         if self.failure is not None:
             return replace(self.failure, seconds=self.seconds + self.encode_seconds)
         valid = Region(slices=tuple(dict.fromkeys(job.z for job in self.jobs)))
-        memory = self.logits if feeds_back else None
+        memory = self.logits if self.remembers else None
         update = Mask.union(self.masks)
         times = self.seconds, self.encode_seconds, self.batch
         return Answer(update, valid, memory, *times, notes, scores=self.scores.within(update.box))

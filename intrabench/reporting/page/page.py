@@ -45,7 +45,7 @@ from intrabench.results.runs import without_home
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
-from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
+from intrabench.statistics.evaluation import STATISTICAL, Evaluation, counted_rows, with_lines
 from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
@@ -55,8 +55,8 @@ from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import Steps, steps
 
-_UNUSED = ("prompts_hash", "package_versions_hash", "prompt_s", "ended", "instance", "target_voxels")
-"""Columns that are not needed; a million rows would take much memory."""
+_SHOWN = ("plane", "fp_voxels", "fn_voxels", "fits_better", "batch", "peak_memory_mb", "peak_gpu_mb", "device")
+"""Columns that the report shows besides `STATISTICAL`."""
 
 _ASSETS = (
     *("page.css", "answers.css", "explore.css"),
@@ -108,10 +108,10 @@ def write_report(
     check_html(path)
     if views < 0:
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
-    rows, left_out = counted_rows(results, "dice", selection)
+    rows, left_out = counted_rows(results, "dice", selection, columns=(*STATISTICAL, *_SHOWN))
     lead = leading_score(rows["protocol"], statistic or Statistic(""))
-    played, lines = with_lines(rows.drop(_UNUSED))
-    evaluation = Evaluation(results, played, lines, lead, datasets_of(results, rows), left_out, selection=selection)
+    rows, lines = with_lines(rows)
+    evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
     content = _content(evaluation, lead, views)
     content["title"] = title or content["title"]
     content["ratings"] = [

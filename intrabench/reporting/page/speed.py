@@ -11,6 +11,9 @@ from intrabench.reporting.page.grid import Grid, number, word
 from intrabench.reporting.page.narrative import Names, Sentence, amount, name, text
 from intrabench.results.statuses import FAILED, NO_DATA
 
+_READ = ("line", "session", "status", "device", "encode_s", "segment_s", "batch", "peak_memory_mb", "peak_gpu_mb")
+"""Columns of rows that are read; a copy of all of a million rows would take much memory."""
+
 
 def speeds(rows: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     """A row per model and device: `median_s` and `most_s` (95 % are faster) of an answer, and more.
@@ -19,8 +22,8 @@ def speeds(rows: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     anything. memory_mb, gpu_mb: the most that was seen. batch: the largest number of requests answered at once, in
     which case the time of each is its share.
     """
-    asked = rows.filter(~pl.col("status").is_in([*FAILED, NO_DATA, "not_applicable"]))
-    named = asked.drop("model").join(lines.select("line", model="label"), on="line")
+    asked = rows.select(_READ).filter(~pl.col("status").is_in([*FAILED, NO_DATA, "not_applicable"]))
+    named = asked.join(lines.select("line", model="label"), on="line")
     named = named.with_columns(pl.col("device").fill_null(""))
     encoded = named.group_by("model", "device", "session").agg(pl.col("encode_s").sum())
     encoded = encoded.filter(pl.col("encode_s") > 0).group_by("model", "device").agg(pl.col("encode_s").median())

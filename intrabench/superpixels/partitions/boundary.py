@@ -48,6 +48,18 @@ def faces_of(labels: NDArray[np.int32], axes: Sequence[int], count: int) -> NDAr
     return found
 
 
+def sections(labels: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+    """The sections of `count` regions with each slice z as regions of their own: labels 0, 1, ..., slice by slice."""
+    found, first = np.empty_like(labels), 0
+    for section, plane in zip(found, labels, strict=True):
+        present = np.zeros(count, bool)
+        present[plane] = True
+        numbers = np.cumsum(present, dtype=np.int32) + np.int32(first - 1)
+        section[:] = numbers[plane]
+        first = int(numbers[-1]) + 1
+    return found
+
+
 def near(voxels: Words, reach: Sequence[int]) -> Words:
     """Voxels with one of `voxels` in the window of `reach` voxels to each side along each axis.
 

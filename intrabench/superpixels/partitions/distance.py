@@ -14,13 +14,15 @@ REACH = 10
 """How many voxels to each side are searched. If more are needed, a distance transform is faster."""
 
 
-def distance_sum(voxels: Words, sources: Words, spacing_mm: Sequence[float]) -> float | None:
-    """The distances in millimetres of `voxels` to the nearest of `sources`, summed.
+def distance_sum(
+    voxels: Words, sources: Words, spacing_mm: Sequence[float], axes: Sequence[int] = (0, 1, 2)
+) -> float | None:
+    """The distances in millimetres of `voxels` to the nearest of `sources` along `axes`, summed.
 
     Nearer places are looked at before those that are farther, so distances are exact. None if one of them is as long
     as REACH + 1 voxels along the axis where voxels are smallest. spacing_mm: size of a voxel ``(z, y, x)``.
     """
-    offsets = _offsets(spacing_mm)
+    offsets = _offsets(spacing_mm, axes)
     depth, height, row = voxels.shape
     padded = np.pad(sources, ((REACH, REACH), (REACH, REACH), (0, 0)))
     total = 0.0
@@ -59,13 +61,13 @@ def _around(sources: Words, z: int, y: int) -> Words:
     return reduce(np.bitwise_or, views)
 
 
-def _offsets(spacing_mm: Sequence[float]) -> list[tuple[float, int, int, int]]:
+def _offsets(spacing_mm: Sequence[float], axes: Sequence[int]) -> list[tuple[float, int, int, int]]:
     """Distances in millimetres and steps ``(z, y, x)``, none negative, the nearest first and without that to itself.
 
     They end where a place more than REACH voxels away along an axis could be as near.
     """
-    steps = np.indices((REACH + 1,) * 3).reshape(3, -1).T
+    steps = np.indices([REACH + 1 if axis in axes else 1 for axis in range(3)]).reshape(3, -1).T
     mm = np.linalg.norm(steps * np.asarray(spacing_mm), axis=1)
     order = np.argsort(mm, kind="stable")[1:]
-    order = order[mm[order] < (REACH + 1) * min(spacing_mm)]
+    order = order[mm[order] < (REACH + 1) * min(spacing_mm[axis] for axis in axes)]
     return [(distance, z, y, x) for distance, (z, y, x) in zip(mm[order].tolist(), steps[order].tolist(), strict=True)]

@@ -26,6 +26,13 @@ class PartitionPair:
         """The voxels that superpixels and segments have in common."""
         return Contingency.of(self.partition, self.annotation)
 
+    @cached_property
+    def in_slices(self) -> PartitionPair:
+        """The same as a stack of pictures, so that boundaries are counted within slices; of a picture itself."""
+        if len(self.partition.axes) == 2:
+            return self
+        return PartitionPair(self.partition.in_slices, self.annotation.in_slices)
+
     def reach(self, diagonal: float, tolerance_mm: float = 0.0) -> tuple[int, ...]:
         """The tolerance in voxels along each axis: so many millimetres, or else this share of the diagonal."""
         mm = tolerance_mm or diagonal * self.partition.diagonal_mm
@@ -46,14 +53,15 @@ class PartitionPair:
     def distance_mm(self) -> float:
         """The distances of the annotation's boundary voxels to the nearest one of superpixels, summed.
 
-        Both need a boundary.
+        Both need a boundary; but in a stack a slice without superpixels' boundary is a diagonal away from it.
         """
-        found = None
-        if len(self.partition.axes) == 3:  # a picture's distances serve all its annotations
-            spacing = self.partition.spacing_mm
-            found = distance_sum(self.annotation.boundary, self.partition.boundary, spacing)
+        found, partition = None, self.partition
+        if partition.stacked or len(partition.axes) == 3:  # a picture's distances serve all its annotations
+            found = distance_sum(self.annotation.boundary, partition.boundary, partition.spacing_mm, partition.axes)
         if found is None:
-            distances = self.partition.boundary_distances_mm[self.annotation.boundary_mask]
+            distances = partition.boundary_distances_mm[self.annotation.boundary_mask]
+            if partition.stacked:
+                distances = np.where(np.isfinite(distances), distances, partition.diagonal_mm)
             found = float(distances.sum(dtype=np.float64))
         return found
 

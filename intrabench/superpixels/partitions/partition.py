@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, frozen
 from intrabench.superpixels.partitions.bits import Words, counted, unpacked
-from intrabench.superpixels.partitions.boundary import boundary_of, faces_of
+from intrabench.superpixels.partitions.boundary import boundary_of, faces_of, sections
 from intrabench.superpixels.partitions.slabs import slabs
 from intrabench.superpixels.partitions.spread import Spread, colour_spread, place_residual
 
@@ -25,7 +25,8 @@ class Partition:
 
     spacing_mm: size of a voxel ``(z, y, x)``. extra: components that made a region of their own because their labels
     were not connected. cpu_s: CPU seconds of the method that made it. image: the intensities ``(z, y, x)`` or
-    ``(z, y, x, channel)``, if colours are to be measured. All that is measured of it is measured once.
+    ``(z, y, x, channel)``, if colours are to be measured. stacked: slices z are pictures of their own, whose voxels
+    have no neighbours in other slices. All that is measured of it is measured once.
     """
 
     labels: Labels
@@ -33,6 +34,7 @@ class Partition:
     extra: int = 0
     cpu_s: float = 0.0
     image: NDArray[Any] | None = None
+    stacked: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", frozen(np.ascontiguousarray(self.labels, np.int32)))
@@ -60,16 +62,28 @@ class Partition:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The axes along which voxels have neighbours: all three, or two if the image is a single slice.
+        """The axes along which voxels have neighbours: all three, or two in a stack and if the image is a single slice.
 
         A picture without depth is measured as the papers measure pictures, in whatever direction it lies.
         """
+        if self.stacked:
+            return (1, 2)
         flat = [axis for axis in range(3) if self.labels.shape[axis] == 1]
         return tuple(axis for axis in range(3) if axis != flat[0]) if flat else (0, 1, 2)
 
+    @cached_property
+    def in_slices(self) -> Partition:
+        """The sections of all regions with all slices z, as a stack of pictures; a picture is one already.
+
+        A region may have a section of several pieces.
+        """
+        if len(self.axes) == 2:
+            return self
+        return replace(self, labels=sections(self.labels, self.count), stacked=True)
+
     @property
     def diagonal_mm(self) -> float:
-        """The diagonal of the image."""
+        """The diagonal of the image, in a stack that of a slice."""
         return float(np.linalg.norm([self.labels.shape[axis] * self.spacing_mm[axis] for axis in self.axes]))
 
     @cached_property
@@ -89,12 +103,17 @@ class Partition:
 
     @cached_property
     def boundary_distances_mm(self) -> NDArray[np.float32]:
-        """``(z, y, x)`` the distance of each voxel to the nearest boundary voxel; infinite without any."""
+        """``(z, y, x)`` the distance of each voxel to the nearest boundary voxel, in a stack of its slice.
+
+        Infinite without any.
+        """
         from edt import edt
 
         shape = [self.labels.shape[axis] for axis in self.axes]  # a volume of one slice takes 30 times as long
         spacing = [self.spacing_mm[axis] for axis in self.axes]
-        return frozen(edt(~self.boundary_mask.reshape(shape), anisotropy=spacing).reshape(self.labels.shape))
+        parts = ~(self.boundary_mask if self.stacked else self.boundary_mask[None])
+        found = [edt(part.reshape(shape), anisotropy=spacing) for part in parts]
+        return frozen(np.stack(found).reshape(self.labels.shape))
 
     @cached_property
     def faces(self) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Nearest voxels, against all pairs of them: by rows, by the k-d tree, by both, and asked again."""
+"""Nearest voxels, against all pairs: by rows, by the k-d tree, by both, by a transform of the box, and asked again."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from intrabench.metrics.parts import nearest
 from intrabench.metrics.parts.nearest import Nearest
+from intrabench.metrics.parts.transform import Corner, Spacing, squared_distances
 
-Corner = tuple[int, int, int]
-Spacing = tuple[float, float, float]
 SPACINGS = [(1.0, 1.0, 1.0), (3.0, 0.7, 0.8), (0.7, 3.0, 0.8), (0.8, 0.8, 5.0), (0.1, 1.3, 2.9)]
 
 
@@ -119,3 +118,29 @@ def test_rows_are_kept_if_they_are_small_enough(monkeypatch: pytest.MonkeyPatch)
             np.testing.assert_array_equal(some.distances(asking, *corners(asking)), expected)
         assert len(made) == times
         assert (some._rows is not None) == (keep > 0)
+
+
+@given(voxels(), spacings)
+def test_a_transform_rounds_as_all_pairs_do(goals: NDArray[np.intp], spacing_mm: Spacing) -> None:
+    goals = goals - goals.min(axis=1, keepdims=True)
+    shape = tuple((goals.max(axis=1) + 3).tolist())
+    found = squared_distances(goals, shape, spacing_mm)
+    everywhere = np.indices(shape).reshape(3, -1)
+    np.testing.assert_array_equal(np.sqrt(found).ravel(), brute_force(everywhere, goals, spacing_mm))
+
+
+@pytest.mark.parametrize("spacing_mm", SPACINGS)
+def test_a_crowd_far_away_is_answered_by_a_transform(spacing_mm: Spacing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Nearest, "_by_tree", None)
+    rng = np.random.default_rng(0)
+    goals = np.array([[2, 30], [3, 40], [4, -5]])
+    asking = np.array(np.nonzero(rng.random((20, 30, 25)) < 0.3))
+    made = []
+
+    def noted(goals: NDArray[np.intp], shape: Corner, spacing_mm: Spacing) -> NDArray[np.float64]:
+        made.append(shape)
+        return squared_distances(goals, shape, spacing_mm)
+
+    monkeypatch.setattr(nearest, "squared_distances", noted)
+    assert np.array_equal(found(goals, asking, spacing_mm), brute_force(asking, goals, spacing_mm))
+    assert len(made) == 1

@@ -142,6 +142,9 @@ def test_pairs_do_not_touch_each_other(
         alone, own = network.decode(embeddings[i : i + 1], points[i : i + 1], labels[i : i + 1], mask, multimask)
         close(logits[i], alone[0].numpy())
         close(iou[i], own[0].numpy())
+    mask = None if masks is None else masks[2:]
+    unpadded, _ = network.decode(embeddings[2:], points[2:, :1], labels[2:, :1], mask, multimask)
+    close(logits[2], unpadded[0].numpy())  # what pads is ignored
     assert (logits[0] - logits[1]).abs().max() > 0.1
 
 

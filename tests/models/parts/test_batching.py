@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intrabench.models.parts.batching import batched, release_memory, room_for
+from intrabench.models.parts.batching import batched, portions, release_memory, room_for
 
 Call = Callable[[Sequence[int]], list[int]]
 
@@ -50,6 +50,21 @@ def test_padding_repeats_the_last_item_and_answers_it_once() -> None:
     asked: list[list[int]] = []
     assert outcomes(doubling(asked), range(5), 3, pad=True) == ([0, 2, 4, 6, 8], [3] * 5)
     assert asked == [[0, 1, 2], [3, 4, 4]]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (1, [(8, 1)]),
+        (8, [(8, 8)]),
+        (13, [(8, 13)]),
+        (14, [(16, 14)]),
+        (45, [(32, 32), (8, 13)]),
+        (150, [(64, 64), (64, 64), (16, 16), (8, 6)]),
+    ],
+)
+def test_a_request_is_divided_into_batches_that_are_nearly_full(count: int, expected: list[tuple[int, int]]) -> None:
+    assert list(portions(count, (8, 16, 32, 64))) == expected
 
 
 def memory_for(most: int, error: type[Exception]) -> Callable[[Sequence[int]], None]:

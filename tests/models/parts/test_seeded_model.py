@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,16 @@ from intrabench.mask import Mask, Region
 from intrabench.models.base import Answer, Request
 from intrabench.models.graph_cut import GraphCut
 from intrabench.models.grow_from_seeds import GrowFromSeeds
-from intrabench.models.parts.neighbourhood import Hints
-from intrabench.models.parts.seeded_model import BACKGROUND, TARGET, UNKNOWN, SeededModel
+from intrabench.models.interval import Interval
+from intrabench.models.parts.seeded_model import SeededModel
+from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN, Hints
 from intrabench.prompts import Prompts, Scribble, box3d, boxes, points
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 from tests.models.test_random_walker import ball, dice, tight, tight_slices
 from tests.test_orientations import ORDERS, in_order, outcome, scan
 
-BOTH = pytest.mark.parametrize("model", [GraphCut(), GrowFromSeeds()], ids=lambda model: model.name)
+ALL = pytest.mark.parametrize("model", [GraphCut(), GrowFromSeeds(), Interval()], ids=lambda model: model.name)
 
 
 def found(model: SeededModel, volume: Volume, *prompts: Prompts, mask: Mask | None = None) -> Any:
@@ -39,11 +39,11 @@ def stroke(*voxels: tuple[int, int, int], label: int = 1) -> Prompts:
 class TestSeeds:
     def seeds(self, *prompts: Prompts, shape: tuple[int, int, int] = (9, 9, 9), **parameters: Any) -> Any:
         model = GraphCut(seed_mm=0, **parameters)
-        hints = Hints.of(Request("s", tuple(Turn(one) for one in prompts)))
+        hints = Hints.of(Request("s", tuple(Turn(one) for one in prompts)), (1.0, 1.0, 1.0), 0.0, model.size_mm)
         scan = Volume.from_canonical(np.zeros(shape, np.float32), (1.0, 1.0, 1.0))
-        frame = hints.frame(scan, model.margin_mm, model.radius_mm)
+        frame = hints.frame(scan, model.margin_mm)
         assert frame is not None
-        return frame.box, model.seeds(frame, hints)
+        return frame.box, hints.labels(frame, hints.zones(frame), model.middle)
 
     def test_outside_of_a_box_is_background_and_its_middle_is_target(self) -> None:
         _, seeds = self.seeds(box3d((2, 2, 2, 7, 7, 7)))
@@ -59,22 +59,21 @@ class TestSeeds:
         assert np.argwhere(seeds == TARGET).tolist() == [[4, 3, 3], [4, 3, 4], [4, 4, 3], [4, 4, 4]]
 
     def test_points_say_more_than_boxes(self) -> None:
-        drawn = Prompts(points=np.array([(4, 4, 4, 0), (0, 0, 0, 1)]))
-        _, seeds = self.seeds(box3d((2, 2, 2, 7, 7, 7)), drawn, touch_mm=1.0)
+        drawn = Prompts(points=np.array([(4, 4, 4, 0), (0, 4, 4, 1)]))
+        _, seeds = self.seeds(box3d((2, 2, 2, 7, 7, 7)), drawn)
         assert seeds[4, 4, 4] == BACKGROUND
-        assert not (seeds[2:7, 2:7, 2:7] == TARGET).any() or (seeds[3:6, 3:6, 3:6] == TARGET).sum() < 7
-        assert (seeds[0, 0, 0], seeds[0, 0, 1], seeds[0, 1, 1]) == (TARGET, UNKNOWN, BACKGROUND)
+        assert (seeds[3:6, 3:6, 3:6] == TARGET).sum() == 0  # the middle of the box, which the negative point is near
+        assert (seeds[0, 4, 4], seeds[1, 4, 4]) == (TARGET, UNKNOWN)  # one voxel before the box
+        assert seeds[0, 0, 0] == BACKGROUND
 
     def test_the_middle_yields_to_negative_points_nearby(self) -> None:
-        box, negative = box3d((4, 4, 4, 24, 24, 24)), points([(14, 14, 10)], label=0)
-        _, seeds = self.seeds(box, negative, shape=(28, 28, 28), touch_mm=4.0)
-        distance = np.linalg.norm(np.argwhere(seeds == TARGET) - (14, 14, 10), axis=1)
-        assert 4 < distance.min() < 5
-        _, all_near = self.seeds(box, negative, shape=(28, 28, 28), touch_mm=40.0)
-        assert (all_near == TARGET).sum() > 100  # else nothing would be target
+        box, negative = box3d((4, 4, 4, 24, 24, 24)), points([(14, 14, 8)], label=0)
+        _, seeds = self.seeds(box, negative, shape=(28, 28, 28))
+        distance = np.linalg.norm(np.argwhere(seeds == TARGET) - (14, 14, 8), axis=1)
+        assert 9 < distance.min() < 10.1  # four voxels from the side of the box: it reaches nine
 
     def test_without_boxes_the_border_of_the_neighbourhood_is_background(self) -> None:
-        box, seeds = self.seeds(points([(3, 10, 10)]), shape=(21, 21, 21), radius_mm=5)
+        box, seeds = self.seeds(points([(3, 10, 10)]), shape=(21, 21, 21), size_mm=2)
         assert box == (0, 4, 4, 10, 17, 17)
         border = np.ones(seeds.shape, dtype=bool)
         border[:-1, 1:-1, 1:-1] = False  # but not where the volume ends
@@ -86,12 +85,12 @@ class TestSeeds:
         assert (seeds == BACKGROUND).sum() == 81 - 49
 
 
-@BOTH
+@ALL
 class TestFinds:
     @pytest.mark.parametrize("prompt", [tight, tight_slices])
     def test_ball_by_boxes(self, model: SeededModel, prompt: Any) -> None:
         volume, target = ball()
-        assert dice(found(model, volume, prompt(target)), target) > 0.95
+        assert dice(found(model, volume, prompt(target)), target) > (0.85 if model.name == "interval" else 0.95)
 
     @pytest.mark.parametrize("spacing", [(4.0, 1.0, 1.0), (0.8, 2.0, 0.8)])
     def test_ball_in_anisotropic_voxels_by_strokes(self, model: SeededModel, spacing: Any) -> None:
@@ -99,21 +98,22 @@ class TestFinds:
         z, y, x = (round(32 / step) for step in spacing)
         reach = round(7 / spacing[2])
         inside = stroke(*[(z, y, at) for at in range(x - reach, x + reach)])
-        assert dice(found(model, volume, inside), target) > 0.9
+        assert dice(found(model, volume, inside), target) > (0.8 if model.name == "interval" else 0.9)
 
     def test_a_negative_stroke_removes_a_leak(self, model: SeededModel) -> None:
-        model = replace(model, seed_mm=1.5)  # a stroke as thick as the leak
         volume, target = ball()
         bridge = np.zeros_like(target)
-        bridge[31:34, 31:34, 42:58] = True
+        bridge[30:35, 30:35, 42:58] = True
+        before = target | bridge
         leaky = Volume.from_canonical(np.where(bridge, 100, volume.array))
         inside = stroke(*[(32, 32, x) for x in range(26, 38)])
-        before = found(model, leaky, inside)
-        assert before[bridge].mean() > 0.5
         outside = stroke(*[(32, 32, x) for x in range(44, 58)], label=0)
         after = found(model, leaky, inside, outside, mask=Mask.of(before))
-        assert after[bridge].mean() < 0.2
-        assert dice(after, target) > max(0.9, dice(before, target))
+        assert not (after & ~before).any()  # it only takes away
+        if model.name == "interval":  # the leak has the values of the target
+            assert (before & ~after).sum() <= before.sum() * 0.26
+        else:
+            assert dice(after, target) > dice(before, target) + 0.005
 
     def test_points_always_have_their_label(self, model: SeededModel) -> None:
         volume, target = ball()
@@ -121,10 +121,15 @@ class TestFinds:
         after = found(model, volume, tight(target), Prompts(points=clicks))
         np.testing.assert_array_equal(after[tuple(clicks[:, :3].T)], clicks[:, 3] == 1)
 
-    def test_the_answer_before_does_not_matter(self, model: SeededModel) -> None:
+    def test_a_correction_changes_nothing_far_from_its_point(self, model: SeededModel) -> None:
         volume, target = ball()
-        turns = tight(target), points([(32, 32, 34)])
-        np.testing.assert_array_equal(found(model, volume, *turns, mask=Mask.of(~target)), found(model, volume, *turns))
+        before = target.copy()
+        before[:, :, 38:] = False
+        after = found(model, volume, tight(target), points([(32, 32, 39)]), mask=Mask.of(before))
+        assert after[32, 32, 39]
+        assert not (before & ~after).any()  # a positive point only adds
+        z, y, x = np.nonzero(after & ~before)
+        assert ((z - 32) ** 2 + (y - 32) ** 2 + (x - 39) ** 2).max() <= 3**2  # a voxel between them: twice that, and 1
 
     def test_nothing_outside_of_the_neighbourhood_matters_or_is_found(self, model: SeededModel) -> None:
         volume, target = ball()

@@ -71,7 +71,8 @@ def test_rows_are_those_of_a_simulated_user_with_the_same_turns(options: dict[st
         assert {task.state for task in people.tasks("ab")} == {"finished"}
     ours = read_rows(OUT)
     assert set(ours["prompter"]) == {"human:rater=ab"}
-    more = ["ended", "status"]  # a person decides when to stop, a simulated user may be stopped
+    # a person decides when to stop, and draws what is drawn; a simulated user may be stopped, and says what it drew
+    more = ["ended", "status", "adapted"]
     assert lasting(ours, *NAMES, *more) == lasting(rows, *NAMES, *more)
     assert set(ours["status"]) == {"ok"}
     for session in ours["session"].unique():
@@ -115,7 +116,8 @@ def test_undo_gives_the_answer_of_before(wording: SnapshotAssertion) -> None:
     with annotating() as people:
         code, first = middle(people)
         one = people.give(code, "ab", new_id(), [first])
-        two = people.give(code, "ab", new_id(), [click(4, 9, 11, 0)])
+        wrong = one.mask.coordinates()[0].tolist()
+        two = people.give(code, "ab", new_id(), [click(*wrong, 0)])
         assert two.mask.voxels != one.mask.voxels
         back = people.undo(code, "ab", new_id())
         assert (back.mask.box, back.mask.array.tolist()) == (one.mask.box, one.mask.array.tolist())

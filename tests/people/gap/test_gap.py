@@ -196,7 +196,7 @@ def test_numbers_have_the_decimals_of_their_unit_and_files_all_digits(say: Calla
     robots("box_slice", cases="first:2")
     said = say("gap", str(PEOPLE), str(ROBOTS), "--csv", "gap.csv")
     texts = {cells[1]: cells[2:] for cells in map(cells_of, said.out.splitlines()) if len(cells) > 5}
-    assert texts["dice after 3 interactions"][1:4] == ["0.615", "0.615", "0.000"]
+    assert texts["dice after 3 interactions"][1:4] == ["0.841", "0.841", "0.000"]
     found = gap([PEOPLE, ROBOTS])
     everybody = found.frame.filter(prompter=CLICKER, rater=EVERYBODY)
     inside = line(everybody, "first clicks: mm inside")

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import SimpleITK as sitk
 from syrupy.assertion import SnapshotAssertion
 
 from tests.conftest import Said
 
 
 def tubes() -> None:
-    """A scan with two tubes whose axes are turned, so that no two orders of the indices mean the same voxel."""
+    """A scan with two tubes, whose voxels are elsewhere with their indices in another order."""
+    import SimpleITK as sitk
+
     labels = np.zeros((30, 20, 24), np.uint8)
     labels[3:27, 4:8, 3:7], labels[5:25, 11:15, 14:19] = 1, 2
     for folder, array in (("images", 100 * labels.astype(np.int16)), ("labels", labels)):
@@ -27,6 +28,8 @@ def tubes() -> None:
 
 
 def test_files_hold_all_points_up_to_each_round(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    import SimpleITK as sitk
+
     tubes()
     said = say("run", "--protocol", "toothfairy3@1", "--model", "random_walker", "--dataset", "scans", "--out", "out")
     assert said.code == 0, said.err

@@ -25,11 +25,11 @@ def test_it_sorts_saves_and_can_be_read_in_the_dark(tabs: Tabs, axe: Any, tmp_pa
             rank_figure([{"rank": 1, "low": 1, "high": 2}, {"rank": 2, "low": 1, "high": 2}], ["slic", "grid"])
         )
     texts = {"title": "Superpixels", "subtitle": "s", "definitions": [("AMR", "a")], "warnings": ["rough"]}
-    grids = {"summary": frame_grid(table, "averages"), "numbers": frame_grid(table, "all-numbers")}
+    names = {"summary": "averages", "stability": "stability", "numbers": "all-numbers"}
+    grids = {key: frame_grid(table, name) for key, name in names.items()}
+    drawn = {name: {"d": figure} for name in ("curves", "spread", "trade_offs", "robustness")}
     path = tmp_path / "page.html"
-    path.write_text(
-        rendered({**texts, **grids, "ranking": figure, "ranking_notes": [], "curves": {"d": figure}, "robustness": {}})
-    )
+    path.write_text(rendered({**texts, **grids, **drawn, "ranking": figure, "ranking_notes": []}))
     page = tabs.open(path.as_uri(), 360, "dark")
     assert serious(axe, page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -105,8 +105,8 @@ def test_mde_of_volumes_and_pictures(shape: tuple[int, int, int], spacing: Spaci
     ours, truth = (partition(cells(random, shape, number), spacing) for number in (count, 4))
     pair = PartitionPair(ours, truth)
     total = expected_sum(truth.boundary_mask, ours.boundary_mask, spacing)
-    assert measured(pair, "mde") == pytest.approx(total / truth.boundary_mask.sum(), rel=1e-6)
-    assert measured(pair, "mde_paper") == pytest.approx(total / truth.labels.size, rel=1e-6)
+    assert measured(pair, "mde:volume=true") == pytest.approx(total / truth.boundary_mask.sum(), rel=1e-6)
+    assert measured(pair, "mde_paper:volume=true") == pytest.approx(total / truth.labels.size, rel=1e-6)
 
 
 def test_mde_of_superpixels_that_are_far() -> None:
@@ -114,10 +114,11 @@ def test_mde_of_superpixels_that_are_far() -> None:
     ours, near, far = np.zeros((3, 4, 5, 40), int)
     ours[..., 2:], near[..., 8:], far[..., 30:] = 1, 1, 1
     one = partition(ours, (1.0, 1.0, 0.5))
-    assert measured(PartitionPair(one, partition(near, one.spacing_mm)), "mde") == (5 + 6) / 2 * 0.5
-    assert "boundary_distances_mm" not in vars(one)
-    assert measured(PartitionPair(one, partition(far, one.spacing_mm)), "mde") == (27 + 28) / 2 * 0.5
-    assert "boundary_distances_mm" in vars(one)
+    for spec, where in (("mde", one.in_slices), ("mde:volume=true", one)):
+        assert measured(PartitionPair(one, partition(near, one.spacing_mm)), spec) == (5 + 6) / 2 * 0.5
+        assert "boundary_distances_mm" not in vars(where)
+        assert measured(PartitionPair(one, partition(far, one.spacing_mm)), spec) == (27 + 28) / 2 * 0.5
+        assert "boundary_distances_mm" in vars(where)
 
 
 @pytest.mark.parametrize("shape", [(4, 5, 6), (1, 5, 6)])
@@ -125,7 +126,8 @@ def test_no_boundary_has_no_distance(shape: tuple[int, int, int]) -> None:
     whole, parts = np.zeros(shape, int), np.arange(np.prod(shape)).reshape(shape)
     for ours, truth in ((whole, parts), (parts, whole), (whole, whole)):
         pair = PartitionPair(partition(ours, (1, 1, 1)), partition(truth, (1, 1, 1)))
-        assert [measured(pair, name) for name in ("mde", "mde_paper", "mde_chamfer")] == [None] * 3
+        specs = ("mde:volume=true", "mde_paper:volume=true", "mde_chamfer")
+        assert [measured(pair, name) for name in specs] == [None] * 3
 
 
 @given(seeds, st.sampled_from([(3, 5, 7), (1, 6, 9), (4, 1, 9), (4, 5, 1)]), st.sampled_from(SPACINGS))

@@ -131,18 +131,40 @@ def test_perfect_labels_and_single_pixels(random: np.random.Generator) -> None:
     assert [measured(alone, name) for name in ("ev", "sse_rgb", "sse_xy", "ue_np")] == [1, 0, 0, 0]
 
 
+@given(volumes, st.sampled_from([0.0, 0.05, 0.3]))
+def test_achantas_error(random: np.random.Generator, share: float) -> None:
+    """As it is printed: the sizes of the superpixels over each segment, less the image; where each is over one."""
+    ours, truth = (random.integers(0, top, (1, 8, 9)) for top in (5, 3))
+    covered = 0
+    for segment in np.unique(truth):
+        for one in np.unique(ours):
+            size = (ours == one).sum()
+            covered += size * (((ours == one) & (truth == segment)).sum() > share * size)
+    pair = PartitionPair(partition(ours), partition(truth))
+    assert measured(pair, f"ue_achanta:share={share}") == pytest.approx((covered - ours.size) / ours.size)
+    small = np.zeros((1, 1, 100), int)
+    small[..., :5] = 1
+    for segment, expected in ((small, 0), (np.roll(small, 1) | small, 1)):  # 5 % is not more than 5 %; 6 % is
+        pair = PartitionPair(partition(np.zeros_like(small)), partition(segment))
+        assert measured(pair, "ue_achanta") == expected
+    each = PartitionPair(partition(np.zeros_like(small)), partition(np.arange(100)[None, None]))
+    assert measured(each, "ue_achanta") == 0  # over none it counts once
+
+
 def test_squares_and_cubes() -> None:
     squares = np.kron(np.arange(6).reshape(1, 2, 3), np.ones((1, 8, 8), int))
     assert measured(PartitionPair(partition(squares), partition(squares)), "co") == pytest.approx(math.pi / 4)
     cubes = np.kron(np.arange(12).reshape(2, 2, 3), np.ones((2, 4, 8), int))
     for spacing, expected in (((2.0, 1.0, 0.5), math.pi / 6), ((1.0, 1.0, 1.0), 36 * math.pi * 64**2 / 112**3)):
-        assert measured(PartitionPair(partition(cubes, None, spacing), partition(cubes)), "co") == pytest.approx(
-            expected
-        )
+        pair = PartitionPair(partition(cubes, None, spacing), partition(cubes))
+        assert measured(pair, "co:volume=true") == pytest.approx(expected)
 
 
-IN_SPACE = ("rec:tolerance_mm=2", "pre:tolerance_mm=2", "rec", "ue_np", "ue_levin", "asa", "oe", "ev", "icv")
-IN_SPACE += ("co", "mde", "mde_paper", "sse_rgb", "sse_xy", "cd", "sp", "sp_size_std")
+IN_SPACE = (
+    *("rec:tolerance_mm=2,volume=true", "pre:tolerance_mm=2,volume=true", "rec:volume=true", "co:volume=true"),
+    *("mde:volume=true", "mde_paper:volume=true", "cd:volume=true", "ue_np", "ue_levin", "ue_achanta", "asa", "oe"),
+    *("ev", "icv", "sse_rgb", "sse_xy", "sp", "sp_size_std"),
+)
 
 
 @pytest.mark.parametrize("shape", [(4, 7, 10), (1, 12, 9)])
@@ -178,7 +200,7 @@ def test_a_tolerance_in_millimetres_is_a_box_of_voxels() -> None:
     truth[4:] = 1  # a boundary at z 3 and 4
     ours[6:] = 1  # at z 5 and 6
     found = PartitionPair(partition(ours, None, (2.0, 1.0, 1.0)), partition(truth, None, (2.0, 1.0, 1.0)))
-    values = [measured(found, f"rec:tolerance_mm={mm}") for mm in (1.9, 2.9, 3.0, 4.0)]
+    values = [measured(found, f"rec:tolerance_mm={mm},volume=true") for mm in (1.9, 2.9, 3.0, 4.0)]
     assert values == [0.5, 0.5, 1.0, 1.0]  # one slice reaches from 5 to 4; from 3 mm on there are two
 
 
