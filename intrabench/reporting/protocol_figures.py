@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.davis.summary import THRESHOLD_S
 from intrabench.models.weights.registry import REGISTERED
 from intrabench.protocols import PROTOCOLS, row_names
 from intrabench.protocols.row import Row
@@ -18,7 +17,7 @@ from intrabench.specs.specs import parse, split
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.davis_curves import mean_curves
 from intrabench.statistics.evaluation import Evaluation
-from intrabench.statistics.measures import DavisArea, summary
+from intrabench.statistics.measures import DavisArea, DavisAt, summary
 from intrabench.statistics.resample import AVERAGE, with_average
 from intrabench.statistics.scores import metric as metric_of
 from intrabench.statistics.scores import scores
@@ -73,16 +72,16 @@ def time_figure(played: Steps, asked: DavisArea, names: Mapping[int, str], how: 
         here = found.filter(pl.col("dataset") == dataset)
         ends = pl.col("time_s").max().over("line")
         answered = here.filter(pl.col("time_s") > 0, pl.col("time_s") < ends)["time_s"].to_list()
-        first, last = min([*answered, THRESHOLD_S]), max([*answered, THRESHOLD_S])
+        first, last = min([*answered, DavisAt.after]), max([*answered, DavisAt.after])
         ticks = [10.0**power for power in range(ceil(log10(first)), ceil(log10(last)))]
         for number, line in enumerate(lines):
             curve = here.filter(pl.col("line") == line)
             (drawn,) = panel.plot(curve["time_s"], curve["value"], **look(number), linewidth=1)
             handles[in_legend(names[line])] = drawn
-        panel.axvline(THRESHOLD_S, color="0.6", linewidth=0.8, linestyle=":")
+        panel.axvline(DavisAt.after, color="0.6", linewidth=0.8, linestyle=":")
         panel.set(xlabel="seconds of the model, all objects", ylabel=metric_of(asked.metric).head)
         panel.set_xscale("symlog", linthresh=first, linscale=0.5)
-        panel.set(xlim=(0, 1.5 * last), ylim=(0, 1.02), xticks=[0, *ticks, THRESHOLD_S])
+        panel.set(xlim=(0, 1.5 * last), ylim=(0, 1.02), xticks=[0, *ticks, DavisAt.after])
         panel.xaxis.set_major_formatter(FormatStrFormatter("%g"))
         panel.xaxis.set_minor_locator(NullLocator())
         panel.grid(axis="y", linewidth=0.5, alpha=0.4)
