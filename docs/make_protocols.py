@@ -16,16 +16,18 @@ from intrabench.reporting import reference
 
 PAGE = "protocols/README.md"
 NUMBERS = Path(reference.__file__).parent
-TOP = 3
+TOP = 2
 """Lines of published numbers that are shown in git."""
 MORE = {
-    "intrabench": ("../use.md#protocols", "Protocols"),
+    "intrabench": ("../intrabench_paper.md", "Text, code and IntraBench"),
     "rclicks": ("../clickability.md#the-published-protocol", "Where people click"),
     "rclicks-users": ("../clickability.md#real-users", "Real users"),
     "ritm-noc": ("../clickability.md", "Where people click"),
     "davis": ("../davis.md#the-protocol", "DAVIS Interactive"),
     "cvpr25": ("../challenges.md#cvpr-2025", "CVPR 2025"),
     "cvpr25-fixed": ("../challenges.md#cvpr-2025", "CVPR 2025"),
+    "toothfairy3": ("../challenges.md#toothfairy3", "ToothFairy3"),
+    "toothfairy3-fixed": ("../challenges.md#toothfairy3", "ToothFairy3"),
     "autopet4": ("../challenges.md#autopet", "autoPET"),
     "autopet5": ("../challenges.md#where-the-published-code-surprises", "autoPET"),
     "superpixels": ("../superpixels.md#the-benchmark", "Superpixels"),

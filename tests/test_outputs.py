@@ -73,6 +73,7 @@ OTHERS = {
     **dict.fromkeys(("merge", "compact"), "keeps rows as they are"),
     "verify": "plays single sessions again",
     "calibrate": "measures actions of people",
+    "export clicks": "writes what users gave",
     "board check": "says whether a submission is consistent",
     **dict.fromkeys((f"superpixels {name}" for name in ("table", "compare", "report")), "shows superpixels only"),
     **dict.fromkeys((f"intrabench.{name}" for name in ("report", "figures", "submit")), "writes what its command does"),

@@ -31,7 +31,8 @@ Licence = Annotated[
 
 def add_exports(app: typer.Typer) -> None:
     """Add the commands of this file to ``intrabench export``."""
-    for name, command in (("eee", eee), ("hf", hugging_face), ("croissant", croissant), ("ro-crate", ro_crate)):
+    commands = {"eee": eee, "hf": hugging_face, "croissant": croissant, "ro-crate": ro_crate, "clicks": clicks}
+    for name, command in commands.items():
         app.command(name)(command)
 
 
@@ -146,6 +147,34 @@ def ro_crate(
     root = results_folder(out)
     written, notes = export_ro_crate(root, folder, licence, now=datetime.now(UTC), selection=selection)
     _show_written(root, f"wrote {several(written, 'run')} to {folder}", notes)
+
+
+@of_results()
+def clicks(
+    folder: Folder,
+    out: Out = None,
+    called: Annotated[
+        str,
+        typer.Option("--names", help="What points are called, by the order of the targets: Left_IAC,Right_IAC."),
+    ] = "",
+    order: Annotated[str, typer.Option("--order", help="Of the indices of a point: xyz, or zyx as in arrays.")] = "xyz",
+    plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
+) -> None:
+    """grand-challenge: for each case and round a JSON file with all points so far, in voxels of the scan's file."""
+    from typing import get_args
+
+    from intrabench.models.grand_challenge import PointOrder
+    from intrabench.publishing.exports.clicks import export_clicks
+    from intrabench.workspace import results_folder
+
+    if order not in get_args(PointOrder):
+        raise IntraBenchError(f"--order {order} is unknown; give {' or '.join(get_args(PointOrder))}")
+    add_plugins(plugin)
+    root, names = results_folder(out), [name.strip() for name in called.split(",") if name.strip()]
+    written, notes = export_clicks(root, folder, names, order, selection)  # type: ignore[arg-type]
+    _show_written(root, f"wrote {several(written, 'file')} to {folder}", notes)
 
 
 def _show_written(root: Path, text: str, notes: Sequence[str]) -> None:

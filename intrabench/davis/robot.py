@@ -154,13 +154,15 @@ def worst_frame(
     drawn: Collection[int],
     candidates: Sequence[int] | None = None,
     started: Collection[int] = (),
+    first: bool = True,
 ) -> int:
-    """The frame with the lowest score, the first of several.
+    """The frame with the lowest score.
 
     scores: (frames,). drawn: frames in which the robot has drawn already; they are left out as long as there are
     others, and once it has drawn in all, none is left out any more. candidates: only these frames; none means all.
     started: frames with the scribbles that people gave first, left out as long as there are others; the published
-    robot draws there as elsewhere.
+    robot draws there as elsewhere. first: of equal ones the first, else that which NumPy's unstable sort has first, as
+    published.
 
     Raises:
         IntraBenchError: a candidate is no frame.
@@ -174,7 +176,9 @@ def worst_frame(
     left = [frame for frame in allowed if frame not in drawn]
     for choice in ([frame for frame in left if frame not in started], left, allowed):
         if choice:
-            return choice[int(np.argmin(np.asarray(scores)[choice]))]
+            if first:
+                return choice[int(np.argmin(np.asarray(scores)[choice]))]
+            return next(int(frame) for frame in np.argsort(scores) if frame in choice)
     raise AssertionError("a sequence has frames")
 
 

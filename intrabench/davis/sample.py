@@ -93,7 +93,7 @@ class Sample:
         return np.where(self.void, 0, labels).astype(np.int64)
 
     def candidates(self, frames: Sequence[int] | None) -> list[int] | None:
-        """Frames for the next scribbles.
+        """Frames for the next scribbles; in compat without numbers that are no frames.
 
         Raises:
             IntraBenchError: one of them is no frame, or there are none.
@@ -103,7 +103,10 @@ class Sample:
         found, count = [int(frame) for frame in frames], len(self.truth)
         if not found:
             raise IntraBenchError("next_scribble_frame_candidates is empty; give frames, or None for all")
-        if wrong := [frame for frame in found if not 0 <= frame < count]:
+        wrong = [frame for frame in found if not 0 <= frame < count]
+        if wrong and self.compat and len(wrong) < len(found):
+            return [frame for frame in found if 0 <= frame < count]
+        if wrong:
             raise IntraBenchError(
                 f"next_scribble_frame_candidates has frame {wrong[0]}, but {self.sequence} has frames 0 to {count - 1}"
             )
@@ -116,7 +119,7 @@ class Sample:
             self.ended = not wrong
             candidates = [frame for frame in wrong if candidates is None or frame in candidates] or wrong
         if not self.ended:
-            frame = worst_frame(quality, self.drawn, candidates, self.started)
+            frame = worst_frame(quality, self.drawn, candidates, self.started, first=not self.compat)
             self.drawn.add(frame)
             self._robot(answer, frame)
 

@@ -36,7 +36,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.scribble_file import Scribbles
 
 MOST_INTERACTIONS, MOST_SECONDS = 16, 600.0
-"""The limits of the published package, and the first one ours where only the time is given."""
+"""The limits of the published package. The first is also that of ours where only the time is given, but in compat."""
 
 
 class OutOfTurn(IntraBenchError, RuntimeError):
@@ -48,8 +48,9 @@ class DavisInteractiveSession:
 
     host: only ``localhost``. davis_root: see `intrabench.davis.dataset`. subset: train, val or trainval. max_time:
     seconds per object that a sample may take, or None; in compat all time counts since `next`, else only that between
-    `get_scribbles` and `submit_masks`. max_nb_interactions: per sample, or None. metric_to_optimize: J, F or J_AND_F;
-    chooses the worst frame, and is the one of the summary. report_save_dir: where the report is written; None: here.
+    `get_scribbles` and `submit_masks`. max_nb_interactions: per sample, or None, which is 16, but in compat until the
+    time is over. metric_to_optimize: J, F or J_AND_F; chooses the worst frame, and is the one of the summary.
+    report_save_dir: where the report is written; None: here.
     resume: the ``.tmp.csv`` of a session that did not end; samples that are complete there are not asked for again.
     seed: of the robot and of `shuffle`. clock: gives seconds.
 
@@ -88,10 +89,10 @@ class DavisInteractiveSession:
         if (max_time is not None and not max_time > 0) or (max_nb_interactions is not None and max_nb_interactions < 1):
             raise IntraBenchError("max_time and max_nb_interactions are above 0")
         self.compat, self.metric, self.seed, self.clock = compat, metric_to_optimize, seed, clock
-        self.interactions = max_nb_interactions or MOST_INTERACTIONS
+        self.interactions: float = max_nb_interactions or MOST_INTERACTIONS
         self.max_time = max_time
         if compat:
-            self.interactions = min(self.interactions, MOST_INTERACTIONS)
+            self.interactions = min(self.interactions, MOST_INTERACTIONS) if max_nb_interactions else math.inf
             self.max_time = None if max_time is None else min(max_time, MOST_SECONDS)
         self.davis = Davis(davis_root)
         names = self.davis.sequences(subset)
@@ -154,7 +155,7 @@ class DavisInteractiveSession:
 
         pred_masks: objects ``(frame, y, x)``, 0 is background; None: the model failed, and the sample is through.
         next_scribble_frame_candidates: where the robot may draw next, unless (without compat) all is right there; None:
-        anywhere.
+        anywhere. In compat an empty list is as None, and numbers that are no frames are left out.
 
         Raises:
             OutOfTurn: no scribbles were asked for.
@@ -208,7 +209,9 @@ class DavisInteractiveSession:
         """
         objects = {name: self._objects.get(name) or self.davis.num_objects(name) for name, _ in self.samples}
         samples = {(name, one): objects[name] for name, one in self.samples}
-        found = curve(self.report.frame, samples, self.interactions, self.max_time, self.metric)
+        played: Any = self.report.frame["interaction"].max() or 1
+        interactions = int(self.interactions) if math.isfinite(self.interactions) else int(played)
+        found = curve(self.report.frame, samples, interactions, self.max_time, self.metric)
         made = summary(found, self.metric)
         if not self.compat:
             made |= {"auc_step": found.auc_step}

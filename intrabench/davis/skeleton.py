@@ -92,7 +92,12 @@ def trees(skeleton: Bools, least: int) -> Iterator[tuple[Ints, Tree]]:
 
 
 def longest_path(tree: Tree) -> list[int]:
-    """The pixels of the path with most edges, from one end to the other; of equally long ones any."""
+    """The pixels of the path with most edges, from one end to the other.
+
+    It begins at the pixel that a search in breadth from the first pixel reaches last, and ends at the one that a search
+    from there reaches last; that decides between equally long ones. davisinteractive leaves it to the order of sets in
+    networkx, which differs between its versions.
+    """
     (*_, end) = _reached(tree, next(iter(tree)))
     before = _reached(tree, end)
     (*_, pixel) = before

@@ -19,6 +19,7 @@ from intrabench.protocols import (
     intrabench_paper,
     rclicks_paper,
     superpixels_paper,
+    toothfairy3_challenge,
 )
 from intrabench.protocols.joint import JointRules, joint_rules
 from intrabench.protocols.rclicks_paper import Users
@@ -86,15 +87,16 @@ class Protocol:
     None: `ROUNDS` if a prompter refines. stop: the rule that ends a session early. rows: the prompters of published
     tables, which are run unless ``--prompter`` is given. models: specs of those in the tables, which are run unless
     ``--model`` is given. joint: the targets of a case are played together, under these rules. partition: nobody
-    prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each seed
-    is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a case are
-    one target. misses: what a missing answer does: it ends the session, or the round has a failed row, with the scores
-    of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a heading and a
-    summary or a metric of the last round, and the first of them leads. averages: how all numbers are averaged, by the
-    name that ``--aggregation`` has for it. annotations: of several people's annotations of an image,
-    each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer rounds mean
-    nothing. effort: tables of costs of the user, None for those that ship. plane: in which users read scans; protocols
-    whose plane may be chosen have that of each scan's acquisition as default.
+    prompts; models divide the image, and the metrics compare their superpixels with each annotation. users: each
+    seed is a real click of their file, and without ``--seed`` all are played. whole: all instances of a label in a
+    case are one target. misses: what a missing answer does: it ends the session, or the round has a failed row,
+    with the scores of the answer before, and the session goes on (keep). numbers: what the protocol reports, each a
+    heading and a summary or a metric of the last round, and the first of them leads. averages: how all numbers are
+    averaged, by the name that ``--aggregation`` has for it. annotations: of several people's annotations of an
+    image, each is a target, or the one with the worst value stands for the image. fixed_rounds: numbers of fewer
+    rounds mean nothing. ranked: tables also have the mean of a line's ranks by each of the numbers. effort: tables
+    of costs of the user, None for those that ship. plane: in which users read scans; protocols whose plane may be
+    chosen have that of each scan's acquisition as default.
     """
 
     id: str
@@ -113,6 +115,7 @@ class Protocol:
     averages: str = "protocol"
     annotations: Literal["each", "worst"] = "each"
     fixed_rounds: bool = False
+    ranked: bool = False
     effort: Calibration | None = None
     plane: ReadIn = "axial"
 
@@ -126,6 +129,14 @@ class Protocol:
 _OVERLAP = ("dice@1", "iou@1")
 _CHALLENGE: dict[str, Any] = {"averages": "case", "fixed_rounds": True}
 _CVPR25 = {**_CHALLENGE, "rounds": cvpr25_challenge.CLICKS, "joint": cvpr25_challenge.JOINT, "misses": "keep"}
+_TOOTHFAIRY3 = {
+    **_CHALLENGE,
+    "rounds": toothfairy3_challenge.CLICKS,
+    "joint": toothfairy3_challenge.JOINT,
+    "misses": "keep",
+    "stop": Stop(dice=math.inf),
+    "ranked": True,
+}
 _AUTOPET = {**_CHALLENGE, "stop": Stop(dice=math.inf), "whole": True}
 
 ROUNDS = 5
@@ -218,6 +229,22 @@ PROTOCOLS: dict[str, Protocol] = {
             rows=autopet_paper.ROWS,
             numbers=autopet_paper.NUMBERS,
             **_AUTOPET,
+        ),
+        Protocol(
+            "toothfairy3@1",
+            "ToothFairy3, task 2, as published: no prompts, then 5 clicks on each canal, drawn beforehand.",
+            toothfairy3_challenge.METRICS,
+            rows=toothfairy3_challenge.ROWS,
+            numbers=toothfairy3_challenge.NUMBERS,
+            **_TOOTHFAIRY3,
+        ),
+        Protocol(
+            "toothfairy3-fixed@1",
+            "ToothFairy3, task 2, with distances in mm and slices that do not depend on the file.",
+            toothfairy3_challenge.FIXED_METRICS,
+            rows=toothfairy3_challenge.FIXED_ROWS,
+            numbers=toothfairy3_challenge.FIXED_NUMBERS,
+            **_TOOTHFAIRY3,
         ),
         Protocol(
             "superpixels@1",

@@ -13,6 +13,7 @@ SUMMARIES = {
     "nof": "The share of sessions that do not reach a score.",
     "rclicks_auc": "The mean score over clicks 1 to 20 by trapezoids, the IoU-AuC of RClicks.",
     "regressions": "The share of corrections that made the score worse.",
+    "toothfairy3_auc": "The area of ToothFairy3, task 2, by trapezoids over 0 to 5 clicks.",
 }
 """Each with a line on what it is; the classes are `intrabench.statistics.measures.SUMMARIES`."""
 

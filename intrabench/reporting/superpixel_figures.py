@@ -9,7 +9,8 @@ import polars as pl
 
 from intrabench.files.names import one_line
 from intrabench.metrics import lookup
-from intrabench.reporting.figures import logarithmic, look, rank_figure, style, sweep_figures
+from intrabench.reporting.figures import rank_figure, sweep_figures
+from intrabench.reporting.plots import logarithmic, look, style
 from intrabench.statistics.superpixel_curves import SPREAD, spread, trade_offs
 from intrabench.statistics.superpixels import SuperpixelScores
 from intrabench.statistics.sweeps import sweeps

@@ -16,9 +16,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.metrics import lookup
 from intrabench.protocols.superpixels_paper import AVERAGED
-from intrabench.reporting.figures import as_svg
 from intrabench.reporting.page.grid import frame_grid
 from intrabench.reporting.page.render import check_html, render
+from intrabench.reporting.plots import as_svg
 from intrabench.reporting.superpixel_figures import (
     curve_figures,
     ranks_figure,

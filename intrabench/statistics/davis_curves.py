@@ -12,6 +12,7 @@ from intrabench.davis.summary import Curve
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
 from intrabench.results.current import IDENTITY
+from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.steps import Steps
 
 LINE = ("dataset", *IDENTITY)
@@ -39,6 +40,20 @@ def davis_at(played: Steps, after: float, step: bool = False) -> pl.DataFrame:
     for places, curves in _curves(played, after):
         found[places] = [one.at(after, step) for one in curves]
     return played.scored(found)
+
+
+def mean_curves(played: Steps, seconds: float, how: Aggregation) -> pl.DataFrame:
+    """The published curve of each line, whose area is `davis_auc`: `line`, `dataset`, `time_s` and `value`, in order.
+
+    From (0, 0) to the time and the mean value after each round, and on at the last value until the end of the axis.
+    """
+    parts = []
+    for places, curves in _curves(played, seconds):
+        sessions, quality = played.sessions[places], np.array([one.quality for one in curves])
+        for time, values in zip(curves[0].time_s, quality.T, strict=True):
+            means = aggregate(sessions.with_columns(value=pl.Series(values)), ["line"], how)
+            parts.append(means.select("line", "dataset", "value").with_columns(time_s=pl.lit(time)))
+    return pl.concat(parts)
 
 
 def _curves(played: Steps, seconds: float) -> Iterator[tuple[NDArray[np.int64], list[Curve]]]:

@@ -12,6 +12,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Bools
 from intrabench.metrics.base import Best
+from intrabench.protocols.toothfairy3_challenge import CLICKS as CANAL_CLICKS
 from intrabench.specs.specs import build, parse, switch
 from intrabench.statistics import cvpr25, davis_curves
 from intrabench.statistics.curves import CLICKS, check_bounded, drops, trapezoids
@@ -168,6 +169,30 @@ class ScribblesArea(Measure):
 
     def of(self, played: Steps) -> pl.DataFrame:
         return played.scored(trapezoids(played, 0, self.last))
+
+
+@dataclass(frozen=True)
+class CanalArea(Measure):
+    """The area of ToothFairy3, task 2, of each session: trapezoids of width 1 over 0 to 5 clicks, one per round.
+
+    It is also of distances, where less is better, and infinite if an answer failed. evaluation.py of
+    AImageLab-zip/ToothFairy (commit 681e8b0).
+    """
+
+    metric: str = "dice"
+
+    @property
+    def best(self) -> Best:  # type: ignore[override]
+        """As of the metric."""
+        return metric(self.metric).best
+
+    @property
+    def description(self) -> str:
+        return f"area under {self.metric} of 0 to {CANAL_CLICKS} clicks, as in ToothFairy3"
+
+    def of(self, played: Steps) -> pl.DataFrame:
+        values = np.stack([played.at("round", number) for number in range(CANAL_CLICKS + 1)])
+        return played.scored((values[1:] + values[:-1]).sum(axis=0) / 2)
 
 
 @dataclass(frozen=True)
@@ -335,6 +360,7 @@ SUMMARIES: dict[str, type[Measure]] = {
     "noc": Clicks,
     "nof": Failures,
     "regressions": Regressions,
+    "toothfairy3_auc": CanalArea,
 }
 """Summaries by name."""
 

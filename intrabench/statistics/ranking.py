@@ -26,7 +26,8 @@ from intrabench.statistics.significance import (
     signed_ranks,
 )
 
-_DIGITS = 12  # rounded, so that equal lines are tied whatever the order of summation
+DIGITS = 12
+"""To which values are rounded, so that equal lines are tied whatever the order of summation."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def ranked(table: pl.DataFrame, by: Sequence[str], draws: Draws, left_out: pl.Da
     which = lines["_line"].to_numpy()
     wide = ndtr(tail(list(draws.parts.values()))[0][which])
     full = places(table["net"].to_numpy()[None], table["others"].to_numpy()[None], best)
-    values = np.round(draws.merits(best)[:, which], _DIGITS)
+    values = np.round(draws.merits(best)[:, which], DIGITS)
     values = values[~np.isnan(values).any(axis=1)]
     # As for values, plain percentiles are too narrow for few patients; so each line has its ends further out (`tail`).
     low, high = (pl.Series(end).fill_nan(None).cast(pl.Int64) for end in percentiles(ranks(values), 1 - wide, wide))
@@ -151,7 +152,7 @@ def _with_ends(lines: pl.DataFrame, full: Floats, drawn: Floats, parts: Sequence
 
 def _ranks_of_some(values: Floats) -> Floats:
     """`ranks` of (draws, lines) values among those that are not NaN; NaN of these."""
-    return np.where(np.isnan(values), np.nan, ranks(np.round(values, _DIGITS)))
+    return np.where(np.isnan(values), np.nan, ranks(np.round(values, DIGITS)))
 
 
 def rankings(
@@ -208,7 +209,7 @@ def of_patients(scored: pl.DataFrame, by: Sequence[str], best: Best) -> tuple[pl
     lines = patients.select(by).unique().sort(by).with_row_index("_line")
     patients = patients.join(lines, on=by, nulls_equal=True).sort("_line", *each)
     values = patients.pivot("_line", index=each, values="value").drop(each).to_numpy()
-    return lines, np.round(merit(values, best), _DIGITS)
+    return lines, np.round(merit(values, best), DIGITS)
 
 
 def paired_tests(values: Floats, which: Sequence[tuple[int, int]]) -> list[tuple[int, float, float]]:

@@ -19,7 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.davis import Davis, DavisInteractiveSession
 from intrabench.davis.metrics import batched_f_measure, batched_jaccard
 from intrabench.davis.report import PUBLISHED
-from intrabench.davis.session import OutOfTurn
+from intrabench.davis.session import MOST_INTERACTIONS, OutOfTurn
 from intrabench.davis.utils.scribbles import annotated_frames, is_empty, scribbles2mask
 from intrabench.errors import IntraBenchError
 from tests.davis.golden import GOLDEN, REPORT, arrays, read
@@ -115,6 +115,38 @@ def test_the_recorded_sessions(name: str, root: Path, tmp_path: Path) -> None:
     assert made["metric_at_threshold"] == pytest.approx(told["metric_at_threshold"], abs=1e-12)
     assert np.allclose(made["curve"]["time"], told["curve"]["time"], rtol=0, atol=1e-12)
     assert np.allclose(made["curve"][metric], told["curve"][metric], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["unlimited", "candidates"])
+def test_the_published_package_without_a_limit_and_with_candidates_that_are_no_frames(
+    name: str, root: Path, tmp_path: Path
+) -> None:
+    expected, clock, log, number = read("sessions/unlimited.json")[name], FakeClock(), [], 0
+    options: Options = {"davis_root": root, "report_save_dir": tmp_path, "compat": True, "clock": clock}
+    session = DavisInteractiveSession(**options, **expected["params"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for sequence, scribbles, new in session.scribbles_iterator(only_last=True):
+            number = 0 if new else number + 1
+            clock.now += expected["seconds"]
+            frames = [frame for frame, lines in enumerate(scribbles["scribbles"]) if lines]
+            session.submit_masks(np.roll(TRUTH[sequence], number % 4, axis=2), expected["candidates"])
+            log.append([sequence, number, frames])
+    assert log == expected["log"]
+    assert len(session.report.frame) == expected["rows"]
+    made = session.get_global_summary()
+    assert made["auc"] == pytest.approx(expected["auc"], abs=1e-12)
+    assert np.allclose(made["curve"]["time"], expected["time"], rtol=0, atol=1e-12)
+    assert np.allclose(made["curve"]["J_AND_F"], expected["J_AND_F"], rtol=0, atol=1e-12)
+
+
+def test_only_the_published_package_plays_on_until_the_time_is_over(root: Path, tmp_path: Path) -> None:
+    assert max(one for _, one, _ in read("sessions/unlimited.json")["unlimited"]["log"]) > MOST_INTERACTIONS
+    options: Options = {"davis_root": root, "report_save_dir": tmp_path, "max_time": 600}
+    assert DavisInteractiveSession(**options, max_nb_interactions=None).interactions == MOST_INTERACTIONS
+    assert DavisInteractiveSession(**options, max_nb_interactions=99, compat=True).interactions == MOST_INTERACTIONS
+    session = DavisInteractiveSession(**options, max_nb_interactions=None, compat=True)
+    assert session.get_global_summary()["auc"] == 0, "nothing was played"
 
 
 def test_the_report_of_pandas(root: Path, tmp_path: Path) -> None:

@@ -73,8 +73,9 @@ def first_turn(spec: str, array: np.ndarray, **user: object):  # type: ignore[no
 def test_every_built_in_prompter_is_tested_here() -> None:
     parts = [part for spec in (*SPECS, *PROPAGATED, *REFINED, HAND) for part in spec.split("+")]
     # they need an image, people, give nothing, or draw around the target: test_oracle.py, test_people.py,
-    # test_partition.py, test_nothing.py, test_autopet.py, test_lesion_clicks.py, test_name.py
+    # test_partition.py, test_nothing.py, test_autopet.py, test_lesion_clicks.py, test_name.py, test_tube_clicks.py
     others = {"oracle", "partition", "human", "recorded", "nothing", "autopet_start", "lesion_clicks", "name"}
+    others |= {"tube_clicks"}
     assert {part.partition(":")[0] for part in parts} | others == set(registry.entries("prompters"))
 
 

@@ -12,12 +12,13 @@ from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
+from intrabench.models.weights.registry import REGISTERED
+from intrabench.protocols import protocol
+from intrabench.protocols.intrabench_paper import MODELS
 from intrabench.reporting.figures import (
-    _add_note,
     _curves,
     _sizes,
     rank_figure,
-    style,
     sweep_figures,
     swept_dice,
     write_figures,
@@ -25,10 +26,15 @@ from intrabench.reporting.figures import (
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.page import write_report
 from intrabench.reporting.page.strata import strata
+from intrabench.reporting.plots import add_note, style
+from intrabench.reporting.protocol_figures import paper_dice, protocol_figures, time_figure
+from intrabench.reporting.reference import PAPERS, paper_number
 from intrabench.statistics.aggregate import AGGREGATIONS
-from intrabench.statistics.evaluation import with_lines
+from intrabench.statistics.evaluation import Evaluation, with_lines
+from intrabench.statistics.measures import DavisArea
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import scores
+from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import steps
 from tests.reporting.page.page_of import store
 from tests.results.made import curve
@@ -179,7 +185,7 @@ def test_long_names_and_many_numbers_do_not_overlap(tmp_path: Path, monkeypatch:
         for case in range(6)
     )
     drawn = []
-    monkeypatch.setattr("intrabench.reporting.figures._save", lambda figure, *_: drawn.append(figure) or [])
+    monkeypatch.setattr("intrabench.reporting.figures.save", lambda figure, *_: drawn.append(figure) or [])
     write_figures(store(tmp_path / "results", given), tmp_path)
     assert len(drawn) == 6
     for figure in drawn:
@@ -206,8 +212,82 @@ def test_notes_of_wide_letters_are_not_cut_off() -> None:
 
     with style():
         figure = Figure(figsize=(8.2, 3.5))
-        _add_note(figure, 12 * "random_walker with box_volume; ", beside_legend=False)
+        add_note(figure, 12 * "random_walker with box_volume; ", beside_legend=False)
         FigureCanvasAgg(figure).draw()
         (text,) = figure.texts
         assert "\n" in text.get_text()
         assert text.get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_davis_over_time_in_figures_and_in_the_report(tmp_path: Path) -> None:
+    """From nothing to the last quality, which stays until the end; only where such an area leads."""
+    rows = pl.concat(
+        curve([0.4, 0.8], protocol="davis@1", model=model, case=str(case), joint=f"{model}{case}", segment_s=seconds)
+        for model, seconds in (("m", 2.0), ("n", 9.0))
+        for case in range(3)
+    ).with_columns(j_and_f=pl.col("dice"))
+    results = store(tmp_path / "results", rows)
+    written, _ = write_figures(results, tmp_path / "figures", ["svg"])
+    assert "j_and_f_over_time" in [path.stem for path in written]
+    root = ElementTree.parse(tmp_path / "figures" / "j_and_f_over_time.svg").getroot()
+    texts = {"".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"seconds of the model, all objects", "J&F", "0", "10", "60"} <= texts
+    write_report(results, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("seconds of the model, all objects") == 1
+    played = steps(with_lines(rows)[0], "j_and_f")
+    with style():
+        figure = time_figure(played, DavisArea(), {0: "m", 1: "n"}, AGGREGATIONS["pooled"])
+    (panel,) = figure.axes
+    drawn = [[[float(x) for x in axis] for axis in line.get_data()] for line in panel.get_lines()[:2]]
+    for (time, quality), answered in zip(drawn, ([2.25, 4.5], [9.25, 18.5]), strict=True):
+        assert time == [0, *answered, 240]
+        assert quality == pytest.approx([0, 0.4, 0.8, 0.8])
+    assert panel.get_xlim() == (0, 90)
+
+
+def paper_rows() -> pl.DataFrame:
+    """SAM as the paper ran it, and another model, in a static row and two with corrections."""
+    specs = {row.name: row.prompter for row in protocol("intrabench@1").rows}
+    shared = {"protocol": "intrabench@1", "dataset": "lnq", "weights": REGISTERED}
+    return pl.concat(
+        curve(values, prompter=specs[row], model=model, case=str(case), **shared)
+        for model in (MODELS["SAM"], "grabcut")
+        for row, values in (
+            ("Box PS", [0.5]),
+            ("1PPS + 1PPS Refine", [0.2, 0.3, 0.4]),
+            ("3B Inter + Scribble Refine", [0.5, 0.6]),
+        )
+        for case in range(2)
+    )
+
+
+def test_the_figures_of_the_paper_have_our_dice_beside_the_published(tmp_path: Path) -> None:
+    results = store(tmp_path / "results", paper_rows())
+    written, _ = write_figures(results, tmp_path / "figures", ["svg"])
+    assert {"paper_by_prompt", "paper_by_round"} <= {path.stem for path in written}
+    whole = Evaluation.of(results, Statistic(""))
+    dice = paper_dice(whole)
+    ours = dice.filter(source="ours", row="1PPS + 1PPS Refine", model="grabcut").sort("round")
+    assert ours["dice"].to_list() == pytest.approx([0.2, 0.3, 0.4])
+    assert dice.filter(source="published")["model"].unique().to_list() == [MODELS["SAM"]]
+    published = dice.filter(source="published", row="1PPS + 1PPS Refine").sort("round")
+    printed = pl.read_csv(PAPERS["paper"], comment_prefix="#").filter(
+        pl.col("prompter") == "1PPS + 1PPS Refine", pl.col("model") == "SAM", pl.col("iteration") <= 2
+    )
+    number = paper_number("lnq") or ""
+    assert published["dice"].to_list() == pytest.approx((printed.sort("iteration")[number] / 100).to_list())
+    with style():
+        found = protocol_figures(whole)
+    by_round = [panel for panel in found["paper_by_round"].axes if panel.get_lines()]
+    assert len(by_round) == 2
+    dashes = {line.get_linestyle() for panel in by_round for line in panel.get_lines()}
+    assert dashes == {"-", "--"}, "dashed where the user scribbles"
+    for panel in by_round:
+        for line in panel.get_lines():
+            assert (line.get_linestyle() == "--") == (len(line.get_xdata()) == 2)
+    (panel,) = found["paper_by_prompt"].axes
+    assert [label.get_text() for label in panel.get_yticklabels()] == ["Box PS"]
+    assert sorted(float(line.get_xdata()[0]) for line in panel.get_lines()) == pytest.approx(
+        sorted([0.5, 0.5, *dice.filter(source="published", row="Box PS")["dice"]])
+    )

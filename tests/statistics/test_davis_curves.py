@@ -6,9 +6,12 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.davis.summary import curve
+from intrabench.davis.summary import Curve, curve
 from intrabench.errors import IntraBenchError
+from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
+from intrabench.statistics.davis_curves import mean_curves
 from intrabench.statistics.measures import measured
+from intrabench.statistics.steps import steps
 from tests.davis.golden import GOLDEN, REPORT
 from tests.davis.test_summary import SAMPLES, STORED
 from tests.results import made
@@ -72,3 +75,17 @@ def test_lines_of_other_rules_have_a_time_axis_of_their_own() -> None:
     both = measured(pl.concat([quick, slow]), "davis_auc:metric=dice,seconds=100")
     assert sorted(both["value"].to_list()) == pytest.approx(sorted(alone[0] + alone[1]))
     assert alone[0] != alone[1]
+
+
+def test_the_drawn_curve_is_the_published_one_and_has_the_area_of_the_table() -> None:
+    name = "A_complete_i5_t60"
+    report = pl.read_csv(GOLDEN / "summaries" / f"{name}.csv", schema_overrides=REPORT)
+    given = STORED["cases"][name]["params"]
+    expected = curve(report, SAMPLES, given["max_i"], given["max_t"])
+    rows = rows_of(report).with_columns(line=pl.lit(0))
+    drawn = mean_curves(steps(rows), 60, AGGREGATIONS["pooled"])
+    assert drawn.columns == ["line", "dataset", "value", "time_s"]
+    assert drawn["time_s"].to_list() == pytest.approx(expected.time_s, abs=1e-9)
+    assert drawn["value"].to_list() == pytest.approx(expected.quality, abs=1e-12)
+    area = aggregate(measured(rows, "davis_auc:metric=dice,seconds=60"), ["line"], AGGREGATIONS["pooled"])["value"][0]
+    assert Curve(tuple(drawn["time_s"]), tuple(drawn["value"])).auc == pytest.approx(area, abs=1e-12)

@@ -17,12 +17,18 @@ ALL = 0
 class WholeLabels:
     """``+whole``: all instances of each label of a case are one target, ``lesion.0``.
 
-    label: only this label, and also in cases that have none of it, where the target has no voxels.
+    label: only this label, or several as in ``"left,right"``, in this order, and also in cases that have none of it,
+    where the target has no voxels.
     """
 
     name = "whole"
     version = "1"
     label: str = switch("")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those that `label` names."""
+        return tuple(filter(None, map(str.strip, self.label.split(","))))
 
 
 @dataclass(frozen=True)
@@ -44,9 +50,10 @@ class Whole(View):
     def gathered(self, infos: tuple[TargetInfo, ...]) -> Gathered:
         """The stored targets of each label, by their places."""
         before = self.base.gathered(infos)
-        found: dict[tuple[str, str], list[int]] = {("", self.change.label): []} if self.change.label else {}
+        labels = self.change.labels
+        found: dict[tuple[str, str], list[int]] = {("", label): [] for label in labels}
         for info, places in before if before is not None else [(info, [n]) for n, info in enumerate(infos)]:
-            if self.change.label in ("", info.label):
+            if not labels or info.label in labels:
                 found.setdefault((info.person, info.label), []).extend(places)
         return [
             (union_info([infos[place] for place in places], label, ALL, person), places)

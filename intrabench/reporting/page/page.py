@@ -13,7 +13,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.reporting.figures import as_svg, style, sweep_figures, swept_dice
+from intrabench.reporting.figures import sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
@@ -39,20 +39,22 @@ from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.viewer import VIEWS, samples, views
+from intrabench.reporting.plots import as_svg, style
+from intrabench.reporting.protocol_figures import time_figure
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import without_home
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
 from intrabench.statistics.evaluation import STATISTICAL, Evaluation, counted_rows, with_lines
-from intrabench.statistics.measures import scored_by, summary
+from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import AVERAGE, Draws, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
-from intrabench.statistics.steps import steps
+from intrabench.statistics.steps import Steps, steps
 
 _SHOWN = ("plane", "fp_voxels", "fn_voxels", "fits_better", "batch", "peak_memory_mb", "peak_gpu_mb", "device")
 """Columns that the report shows besides `STATISTICAL`."""
@@ -200,6 +202,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame, view
         "metrics": tables.metric_grid(metrics, lines, how, plain),
         "explore": explored(scored, lines, lead),
         "own": grids,
+        "timed": _timed(compared, lead.metric, evaluation.names, how),
         "curves": curves,
         "curves_note": " ".join(
             filter(None, [sentence(adapted(rows, ["line"]), evaluation.names), undrawn(averages, evaluation.names)])
@@ -232,6 +235,15 @@ def _answers(
     except IntraBenchError as error:
         return {"answers": None, "answers_problem": f"{error} with --protocol"}
     return {"answers": answers(results, curves), "answers_problem": ""}
+
+
+def _timed(played: Steps, metric: str, names: Mapping[int, str], how: Aggregation) -> str:
+    """The curve of DAVIS Interactive, if that leads; else matplotlib is not needed."""
+    asked = summary(metric)
+    if not isinstance(asked, DavisArea):
+        return ""
+    with style():
+        return as_svg(time_figure(played, asked, names, how))
 
 
 def _perturbed(scored: pl.DataFrame, names: Mapping[int, str], how: Aggregation) -> dict[str, str]:

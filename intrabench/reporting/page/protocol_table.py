@@ -11,7 +11,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Best
 from intrabench.protocols import Protocol
-from intrabench.reporting.numbers import numbers_heading
+from intrabench.reporting.numbers import RANK, numbers_heading, numbers_table
 from intrabench.reporting.page.grid import NO_MEAN, Cell, Grid, Mean, mean, mean_of, number, with_best_marks, word
 from intrabench.reporting.page.leading_score import digits_of
 from intrabench.reporting.page.tables import Notes
@@ -75,6 +75,12 @@ def _definitions(rows: pl.DataFrame, preset: Protocol, policy: FailurePolicy) ->
     return f"{terms}.{groups}"
 
 
+def _ranks(rows: pl.DataFrame, preset: Protocol, policy: FailurePolicy) -> dict[tuple[int, str], float | None]:
+    """The mean rank of each line on each data set."""
+    table = numbers_table(rows, Layout(policy=policy, by=("line",)), [preset])
+    return {(line, dataset): rank for line, dataset, rank in table.select("line", "dataset", RANK).iter_rows()}
+
+
 def _grid(
     rows: pl.DataFrame,
     lines: pl.DataFrame,
@@ -91,6 +97,7 @@ def _grid(
     extra, spread = _spread(rows, lines, policy)
     keys = sorted(keys, key=lambda key: (key[1], by_line[key[0]]["name"]))
     made, groups = [], []
+    ranks = _ranks(plain, preset, policy) if preset.ranked else {}
     for line, dataset in keys:
         about = by_line[line]
         cells = [word(about["label"]), word(about["shown"]), word(dataset)]
@@ -100,10 +107,12 @@ def _grid(
             )
             for head, spec in numbers
         ]
+        cells += [number(ranks.get((line, dataset)), 2)] if preset.ranked else []
         made.append([*cells, *spread.get((line, dataset), [Cell("–")] * len(extra))])
         groups.append((about["shown"], dataset))
-    bests: list[Best | None] = [*(best(spec) for _, spec in numbers), *extra.values()]
-    heads = ["Model", "Prompter", "Data set", *(head for head, _ in numbers), *extra]
+    ranked: list[Best | None] = ["low"] if preset.ranked else []
+    bests = [*(best(spec) for _, spec in numbers), *ranked, *extra.values()]
+    heads = ["Model", "Prompter", "Data set", *(head for head, _ in numbers), *[RANK] * preset.ranked, *extra]
     return Grid(
         f"own-{preset.id.partition('@')[0]}", heads, with_best_marks(made, groups, bests, notes[None].fewer), headed=3
     )

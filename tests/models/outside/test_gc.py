@@ -13,7 +13,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.models.base import Answer, Failure, Request, open_image
+from intrabench.models.base import Answer, Failure, JointAnswer, JointRequest, Request, open_image
 from intrabench.models.grand_challenge import GrandChallenge
 from intrabench.prompts import Prompts, Scribble
 from intrabench.registry import registry
@@ -185,3 +185,25 @@ def test_all_orientations_of_a_file_mean_the_same() -> None:
             where = indices_in_file(scan, rows)
             values = scan.grid.from_canonical(scan.array)[tuple(where.T)]
             np.testing.assert_array_equal(values, scan.array[tuple(rows.T)])
+
+
+CANALS = GC_PREDICTOR.replace('point["point"]]', 'point["point"][::-1]]').replace(
+    'int(point["name"] == "tumor")', '{"Left_IAC": 1, "Right_IAC": 2}[point["name"]]'
+)
+"""Reads points as z, y, x, as the programs of ToothFairy3 do."""
+
+
+def test_a_program_answers_for_all_targets_of_a_case(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    scan = volume((2, 0, 1), (1, -1, 1))
+    model = GrandChallenge(command=predictor(tmp_path, CANALS), targets="Left_IAC, Right_IAC", order="zyx")
+    assert model.joint
+    assert not GrandChallenge(command="x").joint
+    left, right = asked(clicked((2, 3, 4, 1))), asked(clicked((0, 1, 0, 1)), clicked((0, 0, 0, 1)))
+    with open_image(model, scan) as image:
+        found, lacking = image.segment_jointly(
+            [JointRequest("j", (left, right), (True, True)), JointRequest("k", (left,), (True,))]
+        )
+    assert isinstance(found, JointAnswer)
+    assert [np.argwhere(found.labels == number).tolist() for number in (1, 2)] == [[[2, 3, 4]], [[0, 0, 0], [0, 1, 0]]]
+    assert isinstance(lacking, Failure)
+    assert lacking.message == wording

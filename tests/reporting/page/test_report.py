@@ -15,6 +15,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.figures import write_figures
+from intrabench.reporting.numbers import RANK
 from intrabench.reporting.page.credits import command
 from intrabench.reporting.table import effort_table
 from intrabench.results.current import IDENTITY
@@ -426,5 +427,8 @@ def test_every_protocol_leads_with_its_first_number(tmp_path: Path, protocol: st
     made = made.with_columns(pl.col("dice").alias(column) for column in columns).with_columns(pred_voxels=9)
     page, _ = report(store(tmp_path / "results", made), views=0)
     assert f"Effort against {numbers[0][0]}" in page.text
-    assert page.tables[f"own-{protocol.partition('@')[0]}"][0][3:] == [head for head, _ in numbers]
+    assert page.tables[f"own-{protocol.partition('@')[0]}"][0][3:] == [
+        *(head for head, _ in numbers),
+        *[RANK] * PROTOCOLS[protocol].ranked,
+    ]
     assert page.data("answer-data")["units"][0]["stops"][-1]["rows"]

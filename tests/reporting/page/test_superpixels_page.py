@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from intrabench.reporting.figures import as_svg, rank_figure, style
+from intrabench.reporting.figures import rank_figure
 from intrabench.reporting.page.grid import frame_grid
+from intrabench.reporting.plots import as_svg, style
 from intrabench.reporting.superpixels import rendered
 from tests.people.browsing import serious
 from tests.reporting.page.test_explore_browser import saved
