@@ -12,6 +12,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.click_tables import click_table
 from intrabench.reporting.correlations import ALL, make_correlations
+from intrabench.reporting.plots import panels_for
 from intrabench.reporting.table import Layout
 from intrabench.statistics.evaluation import Evaluation
 from intrabench.statistics.sources import group_of
@@ -40,15 +41,15 @@ def _table(evaluation: Evaluation, columns: Sequence[str]) -> pl.DataFrame:
     return make_correlations(rows, layout, columns, click_table(groups=grouped, users=False, published=""))[0]
 
 
-def correlation_figure(table: pl.DataFrame, head: Callable[[str], str], panels_of: Callable[..., Any]) -> Any:
+def correlation_figure(table: pl.DataFrame, head: Callable[[str], str]) -> Any:
     """A matrix for each data set and click model.
 
-    table: `correlations`. head: what a metric is called. panels_of: makes a figure with panels of these titles.
+    table: `correlations`. head: what a metric is called.
     """
     apart = [name for name in ("clicks", "dataset") if name in table.columns]
     names = list(dict.fromkeys([*table["a"], *table["b"]]))
     parts = table.partition_by(apart, as_dict=True, maintain_order=True)
-    figure, panels = panels_of([_title(key, one) for key, one in parts.items()], False)
+    figure, panels = panels_for([_title(key, one) for key, one in parts.items()], False)
     wide, high = (max(2.6, 1.1 + _SIDE * len(names)), 1.3 + _SIDE * len(names))
     columns = max(1, min(len(panels), 3))
     figure.set_size_inches(wide * columns + 0.8, high * -(-len(panels) // columns) + 0.2)

@@ -96,7 +96,7 @@ def write_figures(
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
         if not (between := correlated(evaluation, correlate)).is_empty():
-            drawn["correlations"] = correlation_figure(between, _head, _panels)
+            drawn["correlations"] = correlation_figure(between, _head)
         note = sentence(adapted(rows, ["line"]), names)
         averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
         infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
