@@ -11,7 +11,8 @@ import numpy as np
 from intrabench.mask import Box, Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.metrics.parts.nearest import Corner, Nearest, Voxels
+from intrabench.metrics.parts.nearest import Nearest
+from intrabench.metrics.parts.transform import Corner, Voxels
 
 
 @dataclass(frozen=True)
