@@ -30,6 +30,8 @@ SURE = 0.5
 """And so many times as far it is a seed, unless the answer so far is thinner."""
 MOST, MOST_FAR = 0.25, 2.0
 """A correction changes at most these shares of an answer: near its border, and farther from it than half its radius."""
+EVEN = 1.2
+"""And so many times as far its place alone speaks for neither side."""
 SIZES = 2.5
 """The neighbourhood of points alone, in the radius that is expected of the target."""
 _SLACK = 0.1
@@ -102,6 +104,11 @@ class Hints:
         """The radius of the largest ball in the answer so far."""
         return _thickness(self.mask, self.spacing_mm) if self.mask.any() else 0.0
 
+    @property
+    def times(self) -> float:
+        """How far a point reaches, in its distance from what it contradicts."""
+        return REACH_GUESSED if self.guessed else REACH
+
     @cached_property
     def contradictions(self) -> tuple[Ints, Floats, Floats]:
         """The points that contradict boxes or answer, rows ``z, y, x, label``; in mm their reach, and that as seeds."""
@@ -116,8 +123,7 @@ class Hints:
             away, thin, far = _from_blocks(self.points, self.blocks, self.spacing_mm), 0.0, np.inf
             within = _in_blocks(self.points, self.blocks) | self.mask.contains(self.points[:, :3])
             wrong, away = (each[(within != label) & bool(len(self.blocks))] for each in (self.points, away))
-        times = REACH_GUESSED if self.guessed else REACH
-        reach = np.minimum(times * away, REACH * far) + sorted(self.spacing_mm)[1]
+        reach = np.minimum(self.times * away, REACH * far) + sorted(self.spacing_mm)[1]
         return wrong, reach, np.minimum(np.maximum(SURE * away, np.minimum(away, self.seed_mm)), thin)
 
     @cached_property
@@ -153,7 +159,7 @@ class Hints:
         _, reach, sure = self.contradictions
         level = [self._reached(frame, label, reach) for label in (1, 0)]
         certain = [self._reached(frame, label, np.minimum(sure.clip(1e-3), reach)) for label in (1, 0)]
-        return Zones(level[0], level[1], certain[0], certain[1])
+        return Zones(level[0], level[1], certain[0], certain[1], self.times)
 
     def _reached(self, frame: Frame, label: int, radii_mm: Floats) -> Floats:
         """Distance to the nearest point that contradicts, in its radius; none is reached beyond those of other sign."""
@@ -199,7 +205,7 @@ class Hints:
             return inside
         wrong, reach, _ = self.contradictions
         standing, given = frame.mask(self.mask), frame.seeds(wrong, 0.0)
-        far = reach > (REACH_GUESSED if self.guessed else REACH) * SURE * self.thin_mm
+        far = reach > self.times * SURE * self.thin_mm
         pieces = []
         for label, change in ((TARGET, inside & ~standing), (BACKGROUND, standing & ~inside)):
             piece = seeded(change, given == label)
@@ -228,22 +234,26 @@ class Hints:
 class Zones:
     """Of each cell the distance to the nearest positive and negative point that contradicts, in its reach.
 
-    surely_positive, surely_negative: the same, in the distance within which the point is a seed.
+    surely_positive, surely_negative: the same, in the distance within which the point is a seed. times: the reach of a
+    point, in its distance from what it contradicts.
     """
 
     positive: Floats
     negative: Floats
     surely_positive: Floats
     surely_negative: Floats
+    times: float
 
     def refined(self, frame: Frame) -> Zones:
         """The same for the voxels of a coarse frame."""
-        return Zones(*(frame.refine(each) for each in vars(self).values()))
+        arrays = (self.positive, self.negative, self.surely_positive, self.surely_negative)
+        return Zones(*map(frame.refine, arrays), self.times)
 
     def odds(self, odds: Floats) -> Floats:
         """Log-odds of a place, changed to those of the points: positive where one is a seed, then less."""
-        odds = np.where(self.positive <= 1, np.maximum(odds, (1 - self.surely_positive**2) / 2), odds)
-        return np.where(self.negative <= 1, np.minimum(odds, (self.surely_negative**2 - 1) / 2), odds)
+        positive, negative = ((self.times / EVEN * level) ** 2 for level in (self.positive, self.negative))
+        odds = np.where(self.positive <= 1, np.maximum(odds, (1 - positive) / 2), odds)
+        return np.where(self.negative <= 1, np.minimum(odds, (negative - 1) / 2), odds)
 
 
 def seeded(cells: Bools, seeds: Bools) -> Bools:
