@@ -246,8 +246,9 @@ class Zones:
 
     def refined(self, frame: Frame) -> Zones:
         """The same for the voxels of a coarse frame."""
-        arrays = (self.positive, self.negative, self.surely_positive, self.surely_negative)
-        return Zones(*map(frame.refine, arrays), self.times)
+        positive, negative = frame.refine(self.positive), frame.refine(self.negative)
+        certain = frame.refine(self.surely_positive), frame.refine(self.surely_negative)
+        return Zones(positive, negative, *certain, self.times)
 
     def odds(self, odds: Floats) -> Floats:
         """Log-odds of a place, changed to those of the points: positive where one is a seed, then less."""
