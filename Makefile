@@ -33,6 +33,7 @@ docs: .venv/.dev
 	$(BIN)/python docs/make_protocols.py
 	$(BIN)/python docs/make_drawings.py
 	$(BIN)/python docs/make_ratings.py
+	$(BIN)/python docs/make_sources.py
 	$(BIN)/python -m tests.tutorials
 	$(BIN)/python -m tests.notebooks
 	$(BIN)/python -m mkdocs build
