@@ -95,7 +95,7 @@ def test_a_model_that_changes_what_all_share_fails_alone(say: Say, place: str, h
     before, here = global_state(), Path.cwd()
     assert run(say, place, how).code == 1
     assert Path.cwd() == here
-    assert global_state() | before == global_state()
+    assert {**global_state(), **before} == global_state()
     found = rows()
     assert found["box_fill"] == ("ok", "")
     assert found["moving"][0] == "error"
