@@ -281,7 +281,7 @@ def global_state() -> Mapping[str, Any]:
     """The values that are set now."""
     found: dict[str, Any] = {}
     for setting in _settings():
-        with suppress(Exception):  # a folder that was deleted; settings of torch that exclude each other
+        with suppress(Exception):  # a folder that was deleted or is ITK's; settings of torch that exclude each other
             found[setting.what] = setting.get()
     return found
 
@@ -303,9 +303,23 @@ def _settings() -> tuple[_Setting, ...]:
     return _known_settings(torch is not None and hasattr(torch, "backends"))  # else it is only being imported
 
 
+def _current_folder() -> str:
+    """The current folder.
+
+    Raises:
+        OSError: there is none, or it is that of ITK, which goes there and back while a thread loads it.
+    """
+    folder = os.getcwd()
+    if (itk := sys.modules.get("itkConfig")) is not None and folder == os.path.realpath(itk.swig_lib):
+        raise OSError("ITK is being loaded")
+    return folder
+
+
 @cache
 def _known_settings(with_torch: bool) -> tuple[_Setting, ...]:
-    folder = _Setting("the current folder", None, os.getcwd, os.chdir, "give whole paths, or use contextlib.chdir")
+    folder = _Setting(
+        "the current folder", None, _current_folder, os.chdir, "give whole paths, or use contextlib.chdir"
+    )
     if not with_torch:
         return (folder,)
     import torch

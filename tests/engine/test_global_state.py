@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -94,7 +95,7 @@ def test_a_model_that_changes_what_all_share_fails_alone(say: Say, place: str, h
     before, here = global_state(), Path.cwd()
     assert run(say, place, how).code == 1
     assert Path.cwd() == here
-    assert global_state() | before == global_state()
+    assert {**global_state(), **before} == global_state()
     found = rows()
     assert found["box_fill"] == ("ok", "")
     assert found["moving"][0] == "error"
@@ -170,3 +171,18 @@ def test_a_folder_that_is_gone_is_no_change() -> None:
     with foreign():
         pass
     assert restore(global_state()) == ""
+
+
+def test_nobody_is_blamed_for_the_folder_of_itk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here, library = Path.cwd(), tmp_path / "itk"
+    library.mkdir()
+    monkeypatch.setitem(sys.modules, "itkConfig", SimpleNamespace(swig_lib=str(library)))
+    with foreign():
+        os.chdir(library)  # as ITK does in another thread, while it is loaded
+    assert Path.cwd() == library
+    with foreign():
+        os.chdir(here)
+    assert Path.cwd() == here
+    with pytest.raises(Changed), foreign():
+        os.chdir(tmp_path)
+    assert Path.cwd() == here
