@@ -44,7 +44,7 @@ class MedPyHausdorffDistance95(Metric):
 
     def measure(self, pair: MaskPair) -> float:
         """The 95th percentile of the distances of both surfaces."""
-        size = pair.spacing_mm if self.spacing == "mm" else (1.0, 1.0, 1.0)
+        size = {"mm": pair.spacing_mm, "voxel": (1.0, 1.0, 1.0)}[self.spacing]
         truth, answer = pair.truth, pair.answer
         if not truth.any() and not answer.any():
             return 0.0

@@ -150,7 +150,7 @@ def test_what_the_server_does_not_take_is_converted(data: Path, monkeypatch: pyt
         found = rows(f"nninteractive_server:url={address}", "box_slice+scribble", rounds=1)
     assert set(found["status"]) == {"ok"}
     assert "box2d->point" in found.filter(round=0)["adapted"][0]
-    assert "scribble->one point" in found.filter(round=1)["adapted"].to_list()
+    assert "scribble->point" in found.filter(round=1)["adapted"].to_list()
 
 
 def described(about: Any, status: int = 200) -> Starlette:

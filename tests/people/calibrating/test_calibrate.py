@@ -48,7 +48,7 @@ def test_what_was_recorded_is_recovered_and_used(say: Callable[..., Said], wordi
     id = Calibration.read(Path("mine.toml")).id
     for sentence in (
         f"{id}, measured on 2 raters in 24 sessions",
-        "too few recordings of box3d, scribble, lasso, extent, text, undo: seconds@1 is kept; 30 actions in 6",
+        "too few recordings of box3d, scribble, lasso, extent, text, undo, handle: seconds@1 is kept; 30 actions in 6",
         "box2d: what is once per round is in the seconds of each",
         "72 s of undo, finish and what was taken back are no cost of an action",
         "wrote mine.toml; use it: intrabench run --effort mine.toml --hand mine.toml",

@@ -10,7 +10,6 @@ from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.clickability.clicks_csv import read_clicks
-from intrabench.clickability.first_clicks import first_clicks
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.people.clicking.collection import FILE, Collection
@@ -90,7 +89,6 @@ def test_a_click_counts_once_and_outlasts_the_process(collection: Collection, tm
         again.click(one.code, "r1", "change-4", (20, 22), 1.0, "pc")
     found = read_clicks(file)
     assert [entry.clicks.tolist() for entry in found] == [[[3, 5], [20, 22]]]
-    assert first_clicks(file, "mobile").devices == ["mobile"]
 
 
 def test_clicks_on_photographs_are_of_their_data_set(data: Path, tmp_path: Path) -> None:
