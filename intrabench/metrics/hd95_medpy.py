@@ -28,7 +28,7 @@ class MedPyHausdorffDistance95(Metric):
     best = "low"
     worst = math.inf
     bounds = (0.0, math.inf)
-    needs = frozenset({"mask", "spacing"})
+    needs = frozenset({"spacing"})
 
     spacing: Literal["voxel", "mm"] = "voxel"
 
