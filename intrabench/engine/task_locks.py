@@ -56,7 +56,7 @@ class TaskLocks:
             Busy: another run has the lock.
         """
         with ExitStack() as stack:
-            lock = stack.enter_context(locked(self.store.root.absolute() / "locks" / task.lock_name))
+            lock = stack.enter_context(locked(self.store.root / "locks" / task.lock_name))
             specs = self.missing(task)
             missing = sum(len(spec.sessions) for spec in specs)
             for damaged in filter(None, (self.store.bad_masks(key) for spec in specs for key in spec.sessions)):

@@ -114,7 +114,7 @@ def locked(path: Path, *, wait: bool = False, option: str = "--out") -> Iterator
         with step("", f"waiting for {_holder(path)}"):
             time.sleep(pause)
         pause = min(2 * pause, POLL)
-    tries = path.with_suffix(TRIES)
+    tries = path.absolute().with_suffix(TRIES)
     lock = Lock(_count(tries), claim, tries)
     try:
         lock._note()
@@ -193,7 +193,8 @@ def _claimed(path: Path, option: str) -> SoftFileLease | None:
 
 def _tried(path: Path) -> SoftFileLease | None:
     """One attempt; the lock of a process of this machine that is dead is free."""
-    claim = SoftFileLease(path, lease_duration=SILENCE, thread_local=False, timeout=0)
+    # a whole path: its heartbeat is another thread, and libraries such as ITK change the current folder for a moment
+    claim = SoftFileLease(path.absolute(), lease_duration=SILENCE, thread_local=False, timeout=0)
     try:
         claim.acquire()
     except (Timeout, LeaseSettingsMismatch):  # the latter: held by a version that beats another time
