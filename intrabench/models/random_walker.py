@@ -80,7 +80,7 @@ class RandomWalker(VolumeModel):
         labels = hints.labels(frame, zones)
         check()
         chance = frame.refine(self._chance(frame, hints, zones, labels, frame.image(volume.array), check))
-        sure = hints.labels(fine, zones.refined(frame))
+        sure = labels if frame is fine else hints.labels(fine, zones.refined(frame))
         check()
         inside = np.where(sure == UNKNOWN, chance > 0.5, sure == TARGET)
         boxed = (intersection(tuple(block), fine.box) for block in hints.blocks.tolist())
@@ -113,7 +113,7 @@ class RandomWalker(VolumeModel):
         system, inflow = _walks(image, frame.step_mm, free, room, known, self.beta)
         counted = ~free if hints.corrects else None
         for _ in range(_PASSES if boxed else 1):
-            prior = expit(odds + log_ratio(image, chance, counted, missed=counted is not None))[free]
+            prior = expit(odds + log_ratio(image, chance, counted))[free]
             check()
             chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
         return chance

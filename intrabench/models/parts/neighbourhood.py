@@ -177,21 +177,26 @@ def normalised(image: Floats) -> Floats:
     return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
 
 
-def log_ratio(image: Floats, chance: Floats, inside: Bools | None = None, *, missed: bool = False) -> Floats:
+def binned(image: Floats) -> Ints:
+    """The bins, from 0 to `BINS` - 1, of a normalised image."""
+    return np.minimum((image * BINS).astype(np.intp), BINS - 1)
+
+
+def log_ratio(image: Floats, chance: Floats, known: Bools | None = None) -> Floats:
     """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
 
-    chance: the weights with which cells count as target; the rest is background. inside: only these cells count.
-    missed: a part of what counts as background is known to be target.
+    chance: the weights with which cells count as target; the rest is background. known: only these cells count, of
+    which a part of the background may be target that was missed.
     """
     from scipy import ndimage
 
-    bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
-    counted, weights = (bins.ravel(), chance.ravel()) if inside is None else (bins[inside], chance[inside])
+    bins = binned(image)
+    counted, weights = (bins.ravel(), chance.ravel()) if known is None else (bins[known], chance[known])
     total = np.bincount(counted, minlength=BINS)
     counts = np.bincount(counted, weights, BINS)
     target, other = (ndimage.gaussian_filter1d(one, 1.5, mode="nearest") for one in (counts, total - counts))
     target, other = (one / max(one.sum(), 1e-9) for one in (target, other))
-    if missed and target.any():
+    if known is not None and target.any():
         # The background is a mixture with the target: its share is at most what the intensities of the target leave.
         usual = target >= target.max() / 2
         other = np.maximum(other - (other[usual] / target[usual]).min() * target, 0.0)
