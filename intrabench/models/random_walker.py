@@ -102,12 +102,12 @@ class RandomWalker(VolumeModel):
         elif boxed:
             odds = frame.boxes(hints.blocks)[1]
         else:
-            odds = (1 - (frame.distance_mm(known) / hints.size_mm) ** 2) / 2
+            away = frame.distance_mm(known)
+            odds = (1 - (away / hints.size_mm) ** 2) / 2
         odds = zones.odds(odds.clip(-_SURE, _SURE))
-        chance = np.where(free, expit(odds), known)
-        if not boxed and not hints.corrects:  # the target's tissue is known only at the clicks
-            near = np.exp(-((frame.distance_mm(known) / (2 * self.seed_mm)) ** 2))
-            chance = np.where(free, near, known)
+        # without boxes or an answer, the target's tissue is known only at the clicks
+        likely = expit(odds) if boxed or hints.corrects else np.exp(-((away / (2 * self.seed_mm)) ** 2))
+        chance = np.where(free, likely, known)
         check()
         room = (labels != BACKGROUND) | (not boxed)
         system, inflow = _walks(image, frame.step_mm, free, room, known, self.beta)

@@ -69,8 +69,7 @@ class Frame:
     def seeds(self, points: NDArray[np.int64], radius_mm: float) -> Labels:
         """Cells of balls around points: 1, 0, and -1 for no seed; later balls win, but every point has its own cell."""
         seeds = np.full(self.cells, -1, dtype=np.int8)
-        inside = ((points[:, :3] >= self.box[:3]) & (points[:, :3] < self.box[3:])).all(axis=1)
-        cells = (points[inside, :3] - self.box[:3]) // self.factor
+        inside, cells = self._cells_of(points)
         labels = points[inside, 3]
         reach = [int(radius_mm / step) for step in self.step_mm]
         offsets = np.stack(np.meshgrid(*[np.arange(-r, r + 1) for r in reach], indexing="ij"), axis=-1).reshape(-1, 3)
@@ -81,6 +80,12 @@ class Frame:
         for cell, label in zip(cells, labels, strict=True):
             seeds[tuple(cell)] = label
         return seeds
+
+    def _cells_of(self, points: Ints) -> tuple[Bools, Ints]:
+        """Which points lie in the box, and the cells ``z, y, x`` of those."""
+        low, high = np.array(self.box[:3]), np.array(self.box[3:])
+        inside: Bools = np.all((points[:, :3] >= low) & (points[:, :3] < high), axis=1)
+        return inside, (points[inside, :3] - low) // np.array(self.factor)
 
     def boxes(self, blocks: NDArray[np.int64]) -> tuple[Bools, Floats]:
         """Cells within blocks, and there ``1 - rho**2``: 1 in the centre, 0 on the inscribed ellipsoid or ellipse."""
@@ -130,12 +135,11 @@ class Frame:
         """Distance of cells to the nearest of `points`, rows ``z, y, x``, in the radius of that point; at most 2."""
         from scipy import ndimage
 
-        inside = ((points[:, :3] >= self.box[:3]) & (points[:, :3] < self.box[3:])).all(axis=1)
+        inside, cells = self._cells_of(points)
         if not inside.any():
             return np.full(self.cells, 2.0)
         radius = np.zeros(self.cells)
-        cells = tuple(((points[inside, :3] - self.box[:3]) // self.factor).T)
-        np.maximum.at(radius, cells, radii_mm[inside])
+        np.maximum.at(radius, tuple(cells.T), radii_mm[inside])
         distance, place = ndimage.distance_transform_edt(radius == 0, sampling=self.step_mm, return_indices=True)
         return np.asarray(np.minimum(distance / radius[tuple(place)], 2.0), dtype=np.float64)
 
