@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Bools, Floats32, Mask
 from intrabench.models.parts.intensity import Intensity, assumed, slice_images
-from intrabench.models.parts.neighbourhood import Frame
+from intrabench.models.parts.neighbourhood import Frame, Labels
 from intrabench.models.parts.seeds import BACKGROUND, TARGET, UNKNOWN, Hints, cleaned, seeded
 from intrabench.models.parts.slice_model import Box2D, SliceItem, SliceModel, SliceResult
 from intrabench.specs.values import Iterations, Pixels
@@ -62,8 +62,7 @@ class GrabCut(SliceModel):
     def _cut(self, item: SliceItem) -> SliceResult:
         import cv2
 
-        hints, frame, labels = self._labels(item)
-        sure = np.select([labels == cv2.GC_FGD, labels == cv2.GC_BGD], [TARGET, BACKGROUND], UNKNOWN).astype(np.int8)
+        hints, frame, sure, labels = self._labels(item)
         target = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
         if target.any() and not target.all():  # the colour models need both
             cv2.setRNGSeed(0)  # OpenCV's clustering uses random numbers
@@ -78,9 +77,10 @@ class GrabCut(SliceModel):
 
     def labels(self, item: SliceItem) -> NDArray[np.uint8]:
         """OpenCV's label of each pixel ``(y, x)``: sure or probable, background or target."""
-        return self._labels(item)[2]
+        return self._labels(item)[3]
 
-    def _labels(self, item: SliceItem) -> tuple[Hints, Frame, NDArray[np.uint8]]:
+    def _labels(self, item: SliceItem) -> tuple[Hints, Frame, Labels, NDArray[np.uint8]]:
+        """The prompts, the slice as a frame, its seeds ``(y, x)``, and `labels`."""
         import cv2
 
         previous = None if item.previous is None else item.previous > 0.5
@@ -89,16 +89,16 @@ class GrabCut(SliceModel):
         zones = hints.zones(frame)
         seeds = hints.labels(frame, zones)[0]
         if hints.corrects:
-            likely = np.where(hints.mask.crop(frame.box)[0], zones.negative[0] > 1, zones.positive[0] <= 1)
+            likely = np.where(frame.mask(hints.mask)[0], zones.negative[0] > 1, zones.positive[0] <= 1)
         elif item.box is not None:
             likely = np.ones(item.shape, dtype=bool) if previous is None or not previous.any() else previous
         else:
             far = frame.distance_mm(frame.seeds(hints.points, 0.0) == 1)[0]
             likely = far <= self.reach
-            seeds = np.where((far > self.reach) & (seeds == UNKNOWN), BACKGROUND, seeds)
+            seeds[(far > self.reach) & (seeds == UNKNOWN)] = BACKGROUND
         open_ = np.where(likely, cv2.GC_PR_FGD, cv2.GC_PR_BGD)
         labels = np.select([seeds == TARGET, seeds == BACKGROUND], [cv2.GC_FGD, cv2.GC_BGD], open_).astype(np.uint8)
-        return hints, frame, labels
+        return hints, frame, seeds, labels
 
     def _hints(self, item: SliceItem, previous: Bools | None) -> Hints:
         """The prompts of a slice, as those of a volume of one slice, in pixels.

@@ -46,7 +46,7 @@ class GraphCut(SeededModel):
         image = normalised(image)
         odds = np.zeros(frame.cells)
         if self.region and (seeds == BACKGROUND).any():
-            odds = self.region * log_ratio(image, (seeds == TARGET).astype(np.float64), seeds != UNKNOWN, missed=True)
+            odds = self.region * log_ratio(image, (seeds == TARGET).astype(np.float64), seeds != UNKNOWN)
         return minimum_cut(image, frame.step_mm, seeds, odds, self.sigma)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intrabench.mask import Bools, Floats, Ints
-from intrabench.models.parts.neighbourhood import BINS, Frame, Labels, normalised
+from intrabench.models.parts.neighbourhood import BINS, Frame, Labels, binned, normalised
 from intrabench.models.parts.seeded_model import SeededModel
 from intrabench.models.parts.seeds import BACKGROUND, TARGET
 from intrabench.specs.values import Positive
@@ -37,8 +37,7 @@ class Interval(SeededModel):
         """What lies between the handles."""
         from scipy import ndimage
 
-        image = normalised(ndimage.gaussian_filter(image, np.divide(self.smooth_mm, frame.step_mm)))
-        bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
+        bins = binned(normalised(ndimage.gaussian_filter(image, np.divide(self.smooth_mm, frame.step_mm))))
         first, last = handles(bins[seeds == TARGET], bins[seeds == BACKGROUND])
         return np.asarray((bins >= first) & (bins <= last) | (seeds == TARGET))
 

@@ -80,7 +80,7 @@ class RandomWalker(VolumeModel):
         labels = hints.labels(frame, zones)
         check()
         chance = frame.refine(self._chance(frame, hints, zones, labels, frame.image(volume.array), check))
-        sure = hints.labels(fine, zones.refined(frame))
+        sure = labels if frame is fine else hints.labels(fine, zones.refined(frame))
         check()
         inside = np.where(sure == UNKNOWN, chance > 0.5, sure == TARGET)
         boxed = (intersection(tuple(block), fine.box) for block in hints.blocks.tolist())
@@ -102,18 +102,18 @@ class RandomWalker(VolumeModel):
         elif boxed:
             odds = frame.boxes(hints.blocks)[1]
         else:
-            odds = (1 - (frame.distance_mm(known) / hints.size_mm) ** 2) / 2
+            away = frame.distance_mm(known)
+            odds = (1 - (away / hints.size_mm) ** 2) / 2
         odds = zones.odds(odds.clip(-_SURE, _SURE))
-        chance = np.where(free, expit(odds), known)
-        if not boxed and not hints.corrects:  # the target's tissue is known only at the clicks
-            near = np.exp(-((frame.distance_mm(known) / (2 * self.seed_mm)) ** 2))
-            chance = np.where(free, near, known)
+        # without boxes or an answer, the target's tissue is known only at the clicks
+        likely = expit(odds) if boxed or hints.corrects else np.exp(-((away / (2 * self.seed_mm)) ** 2))
+        chance = np.where(free, likely, known)
         check()
         room = (labels != BACKGROUND) | (not boxed)
         system, inflow = _walks(image, frame.step_mm, free, room, known, self.beta)
         counted = ~free if hints.corrects else None
         for _ in range(_PASSES if boxed else 1):
-            prior = expit(odds + log_ratio(image, chance, counted, missed=counted is not None))[free]
+            prior = expit(odds + log_ratio(image, chance, counted))[free]
             check()
             chance[free] = _solve(system, inflow, prior, self.reach_mm, chance[free], check)
         return chance

@@ -276,7 +276,11 @@ class Session:
     @property
     def spent(self) -> Effort:
         """The effort so far, that of the next turn included."""
-        return self._state.effort + self.protocol.cost(self.turn.actions if self.asked and self.turn else ())
+        return self._state.effort + (self.cost(self.turn) if self.asked and self.turn else Effort())
+
+    def cost(self, turn: Turn) -> Effort:
+        """The effort of a turn, with the handles that the user sets for this model."""
+        return self.protocol.cost(turn.with_handles(self.abilities.handles).actions)
 
     @property
     def model_s(self) -> float:

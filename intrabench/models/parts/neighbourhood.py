@@ -69,8 +69,7 @@ class Frame:
     def seeds(self, points: NDArray[np.int64], radius_mm: float) -> Labels:
         """Cells of balls around points: 1, 0, and -1 for no seed; later balls win, but every point has its own cell."""
         seeds = np.full(self.cells, -1, dtype=np.int8)
-        inside = ((points[:, :3] >= self.box[:3]) & (points[:, :3] < self.box[3:])).all(axis=1)
-        cells = (points[inside, :3] - self.box[:3]) // self.factor
+        inside, cells = self._cells_of(points)
         labels = points[inside, 3]
         reach = [int(radius_mm / step) for step in self.step_mm]
         offsets = np.stack(np.meshgrid(*[np.arange(-r, r + 1) for r in reach], indexing="ij"), axis=-1).reshape(-1, 3)
@@ -81,6 +80,12 @@ class Frame:
         for cell, label in zip(cells, labels, strict=True):
             seeds[tuple(cell)] = label
         return seeds
+
+    def _cells_of(self, points: Ints) -> tuple[Bools, Ints]:
+        """Which points lie in the box, and the cells ``z, y, x`` of those."""
+        low, high = np.array(self.box[:3]), np.array(self.box[3:])
+        inside: Bools = np.all((points[:, :3] >= low) & (points[:, :3] < high), axis=1)
+        return inside, (points[inside, :3] - low) // np.array(self.factor)
 
     def boxes(self, blocks: NDArray[np.int64]) -> tuple[Bools, Floats]:
         """Cells within blocks, and there ``1 - rho**2``: 1 in the centre, 0 on the inscribed ellipsoid or ellipse."""
@@ -130,12 +135,11 @@ class Frame:
         """Distance of cells to the nearest of `points`, rows ``z, y, x``, in the radius of that point; at most 2."""
         from scipy import ndimage
 
-        inside = ((points[:, :3] >= self.box[:3]) & (points[:, :3] < self.box[3:])).all(axis=1)
+        inside, cells = self._cells_of(points)
         if not inside.any():
             return np.full(self.cells, 2.0)
         radius = np.zeros(self.cells)
-        cells = tuple(((points[inside, :3] - self.box[:3]) // self.factor).T)
-        np.maximum.at(radius, cells, radii_mm[inside])
+        np.maximum.at(radius, tuple(cells.T), radii_mm[inside])
         distance, place = ndimage.distance_transform_edt(radius == 0, sampling=self.step_mm, return_indices=True)
         return np.asarray(np.minimum(distance / radius[tuple(place)], 2.0), dtype=np.float64)
 
@@ -177,21 +181,26 @@ def normalised(image: Floats) -> Floats:
     return ((image - low) / (high - low)).clip(0, 1) if high > low else np.zeros_like(image)
 
 
-def log_ratio(image: Floats, chance: Floats, inside: Bools | None = None, *, missed: bool = False) -> Floats:
+def binned(image: Floats) -> Ints:
+    """The bins, from 0 to `BINS` - 1, of a normalised image."""
+    return np.minimum((image * BINS).astype(np.intp), BINS - 1)
+
+
+def log_ratio(image: Floats, chance: Floats, known: Bools | None = None) -> Floats:
     """For each cell of a normalised image, how much more frequent its intensity is in the target, as a logarithm.
 
-    chance: the weights with which cells count as target; the rest is background. inside: only these cells count.
-    missed: a part of what counts as background is known to be target.
+    chance: the weights with which cells count as target; the rest is background. known: only these cells count, of
+    which a part of the background may be target that was missed.
     """
     from scipy import ndimage
 
-    bins = np.minimum((image * BINS).astype(np.intp), BINS - 1)
-    counted, weights = (bins.ravel(), chance.ravel()) if inside is None else (bins[inside], chance[inside])
+    bins = binned(image)
+    counted, weights = (bins.ravel(), chance.ravel()) if known is None else (bins[known], chance[known])
     total = np.bincount(counted, minlength=BINS)
     counts = np.bincount(counted, weights, BINS)
     target, other = (ndimage.gaussian_filter1d(one, 1.5, mode="nearest") for one in (counts, total - counts))
     target, other = (one / max(one.sum(), 1e-9) for one in (target, other))
-    if missed and target.any():
+    if known is not None and target.any():
         # The background is a mixture with the target: its share is at most what the intensities of the target leave.
         usual = target >= target.max() / 2
         other = np.maximum(other - (other[usual] / target[usual]).min() * target, 0.0)

@@ -56,5 +56,6 @@ class SeededModel(VolumeModel):
         inside = seeds == TARGET
         if inside.any() and (seeds == UNKNOWN).any():
             inside = seeded(self.divide(frame, frame.image(volume.array), seeds), inside)
-        sure = hints.labels(fine, zones.refined(frame), self.middle)  # on coarse cells several share one
+        # on coarse cells several prompts share one
+        sure = seeds if frame is fine else hints.labels(fine, zones.refined(frame), self.middle)
         return Answer(with_labels(hints, fine, frame.refine(inside.astype(np.float64)) > 0.5, sure))

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Bools, Floats, Ints, Mask, grow
+from intrabench.mask import Bools, Floats, Ints, Mask, Region, grow
 from intrabench.models.base import Request
 from intrabench.models.parts.neighbourhood import Frame, Labels, Spacing
 from intrabench.prompts import counting_boxes2d
@@ -144,7 +144,7 @@ class Hints:
             boxes.append(_around(self.blocks, np.full(len(self.blocks), margin_mm), volume.spacing_mm))
             radius = margin_mm if len(self.blocks) else SIZES * self.size_mm
             boxes.append(_around(self.points[:, :3], np.full(len(self.points), radius), volume.spacing_mm))
-        if self.corrects and not len(wrong):
+        elif not len(wrong):
             boxes.append(_around(self.points[:, :3], np.zeros(len(self.points)), volume.spacing_mm))
         corners = np.vstack(boxes)
         if not len(corners):
@@ -156,20 +156,21 @@ class Hints:
 
     def zones(self, frame: Frame) -> Zones:
         """What the points that contradict leave open, on the cells of a frame."""
-        _, reach, sure = self.contradictions
-        level = [self._reached(frame, label, reach) for label in (1, 0)]
-        certain = [self._reached(frame, label, np.minimum(sure.clip(1e-3), reach)) for label in (1, 0)]
-        return Zones(level[0], level[1], certain[0], certain[1], self.times)
+        (positive, surely_positive), (negative, surely_negative) = (self._reached(frame, label) for label in (1, 0))
+        return Zones(positive, negative, surely_positive, surely_negative, self.times)
 
-    def _reached(self, frame: Frame, label: int, radii_mm: Floats) -> Floats:
-        """Distance to the nearest point that contradicts, in its radius; none is reached beyond those of other sign."""
-        wrong = self.contradictions[0]
+    def _reached(self, frame: Frame, label: int) -> list[Floats]:
+        """Distance to the nearest point that contradicts, in its reach and in that as a seed.
+
+        None is reached where a point of the other label is nearer.
+        """
+        wrong, reach, sure = self.contradictions
         mine, others = wrong[:, 3] == label, self.points[self.points[:, 3] != label]
-        near = frame.near(wrong[mine], radii_mm[mine])
+        found = [frame.near(wrong[mine], one[mine]) for one in (reach, np.minimum(sure.clip(1e-3), reach))]
         if mine.any() and len(others):
-            theirs, ours = (frame.seeds(one, 0.0) >= 0 for one in (others, wrong[mine]))
-            near = np.where(frame.distance_mm(theirs) < frame.distance_mm(ours), 2.0, near)
-        return near
+            theirs, ours = (frame.distance_mm(frame.seeds(one, 0.0) >= 0) for one in (others, wrong[mine]))
+            found = [np.where(theirs < ours, 2.0, near) for near in found]
+        return found
 
     def labels(self, frame: Frame, zones: Zones, middle: float = 0.0) -> Labels:
         """`TARGET`, `BACKGROUND` or `UNKNOWN` for each cell.
@@ -218,21 +219,18 @@ class Hints:
 
     def _open(self, frame: Frame, middle: float) -> Labels:
         """The labels of a first turn: the boxes are open, or everything but the border of the neighbourhood."""
-        if not len(self.blocks):
-            room = frame.interior()
-            room = frame.interior(of_volume=True) if room.all() else room
-            return np.where(room, UNKNOWN, BACKGROUND).astype(np.int8)
-        room, level = frame.boxes(self.blocks)
-        room = frame.interior(of_volume=True) if room.all() else room
+        room, level = frame.boxes(self.blocks) if len(self.blocks) else (frame.interior(), None)
+        if room.all():  # something must be background
+            room = frame.interior(of_volume=True)
         labels = np.where(room, UNKNOWN, BACKGROUND).astype(np.int8)
-        if middle:
+        if middle and level is not None:
             labels[(level >= min(1 - middle**2, level.max())) & room] = TARGET
         return labels
 
 
 @dataclass(frozen=True, eq=False)
 class Zones:
-    """Of each cell the distance to the nearest positive and negative point that contradicts, in its reach.
+    """Of each cell the distance to the nearest positive and negative point that contradicts, in its reach; at most 2.
 
     surely_positive, surely_negative: the same, in the distance within which the point is a seed. times: the reach of a
     point, in its distance from what it contradicts.
@@ -246,12 +244,15 @@ class Zones:
 
     def refined(self, frame: Frame) -> Zones:
         """The same for the voxels of a coarse frame."""
-        positive, negative = frame.refine(self.positive), frame.refine(self.negative)
+        levels = frame.refine(self.positive), frame.refine(self.negative)
         certain = frame.refine(self.surely_positive), frame.refine(self.surely_negative)
-        return Zones(positive, negative, *certain, self.times)
+        return Zones(*levels, *certain, self.times)
 
     def odds(self, odds: Floats) -> Floats:
-        """Log-odds of a place, changed to those of the points: positive where one is a seed, then less."""
+        """Log-odds of the place of cells, raised where a positive point reaches, and lowered where a negative one does.
+
+        A point itself has log-odds of 1/2; they are 0 at `EVEN` times the distance of what it contradicts.
+        """
         positive, negative = ((self.times / EVEN * level) ** 2 for level in (self.positive, self.negative))
         odds = np.where(self.positive <= 1, np.maximum(odds, (1 - positive) / 2), odds)
         return np.where(self.negative <= 1, np.minimum(odds, (negative - 1) / 2), odds)
@@ -283,9 +284,7 @@ def cleaned(answer: Bools, labels: Labels, beside: Bools) -> Bools:
 def with_labels(hints: Hints, fine: Frame, inside: Bools, labels: Labels) -> Mask:
     """The answer: what stands outside of a frame, and in it `inside` where the labels leave that open."""
     inside = cleaned(np.where(labels == UNKNOWN, inside, labels == TARGET), labels, fine.beside)
-    inside = hints.changed(fine, inside)
-    rest = hints.mask.without(Mask.of(np.ones(inside.shape, dtype=bool), fine.box[:3]))
-    return Mask.union([rest, Mask.of(inside, fine.box[:3])])
+    return hints.mask.overwrite(Mask.of(hints.changed(fine, inside), fine.box[:3]), Region(box=fine.box))
 
 
 def _around(corners: Ints, radii_mm: Floats, spacing_mm: Spacing) -> Ints:

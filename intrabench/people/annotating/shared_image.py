@@ -151,7 +151,7 @@ class PersonSession:
             raise Refused(f"there are no more than {session.rounds} corrections here; finish, or take one back")
         if session.measure() >= stop.dice:
             raise Refused("the answer is good enough for the stop rule; finish, or take the last prompts back")
-        if stop.exceeded(session.spent + session.protocol.cost(turn.actions), session.model_s):
+        if stop.exceeded(session.spent + session.cost(turn), session.model_s):
             raise Refused("this would be more than the budget of the stop rule; finish, or take something back")
 
     def give(self, turn: Turn) -> None:

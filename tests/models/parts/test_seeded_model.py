@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,7 @@ class TestFinds:
         assert dice(found(model, volume, inside), target) > (0.8 if model.name == "interval" else 0.9)
 
     def test_a_negative_stroke_removes_a_leak(self, model: SeededModel) -> None:
+        model = replace(model, seed_mm=2.5)  # a stroke as thick as the leak
         volume, target = ball()
         bridge = np.zeros_like(target)
         bridge[30:35, 30:35, 42:58] = True
@@ -110,10 +112,11 @@ class TestFinds:
         outside = stroke(*[(32, 32, x) for x in range(44, 58)], label=0)
         after = found(model, leaky, inside, outside, mask=Mask.of(before))
         assert not (after & ~before).any()  # it only takes away
+        assert after[bridge].mean() < 0.2
         if model.name == "interval":  # the leak has the values of the target
             assert (before & ~after).sum() <= before.sum() * 0.26
         else:
-            assert dice(after, target) > dice(before, target) + 0.005
+            assert dice(after, target) > dice(before, target) + 0.03
 
     def test_points_always_have_their_label(self, model: SeededModel) -> None:
         volume, target = ball()

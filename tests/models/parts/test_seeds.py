@@ -79,10 +79,9 @@ def rounds(model: Model, volume: Volume, target: Target, prompter: str, number: 
 def test_truthful_corrections_harm_no_answer(name: str, scan: Any, prompter: str) -> None:
     volume, target = scan()
     found = rounds(intrabench.model(name), volume, target, prompter, 4)
-    # A click begins each slice of grabcut afresh; three voxels of 15 are a fifth.
-    worst = 0.15 if name == "grabcut" or target.mask.voxels < 20 else 0.02
+    worst, last = (0.15, 0.07) if scan is lesion else (0.005, 0.005)  # three voxels of its 15 are a fifth
     assert all(after > before - worst for before, after in pairwise(found)), found
-    assert found[-1] > found[0] - (0.07 if target.mask.voxels < 20 else 0.02)
+    assert found[-1] > found[0] - last
 
 
 @VOLUMES

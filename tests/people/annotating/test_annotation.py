@@ -216,7 +216,12 @@ def test_the_stop_rule_holds_for_people() -> None:
         with pytest.raises(Refused, match="good enough"):
             people.give(code, "ab", new_id(), [click(0, 0, 0, 0)])
         people.finish(code, "ab", new_id())
-    for folder in (OUT, Path("good")):
+    with annotating(out=Path("handles"), model="interval", stop="interactions=5") as people:
+        people.give(code := middle(people)[0], "ab", new_id(), [first])  # a click and two handles
+        with pytest.raises(Refused, match="more than the budget"):
+            people.give(code, "ab", new_id(), [click(0, 0, 0, 0)])
+        people.finish(code, "ab", new_id())
+    for folder in (OUT, Path("good"), Path("handles")):
         assert [verdict.found for verdict in verify(folder)] == ["equal"]
 
 
