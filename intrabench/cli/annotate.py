@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +16,9 @@ from intrabench.cli.people import Host, Port, need_people
 from intrabench.cli.results import Out
 from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 from intrabench.errors import IntraBenchError, several
+
+if TYPE_CHECKING:
+    from intrabench.people.clicking.collection import Collection
 
 
 def annotate(
@@ -51,13 +56,12 @@ def annotate(
     need_people("annotating")
     if first_clicks:
         _check_only_clicks(locals())
-        _collect(first_clicks, dataset, cases, targets, rater, window, title, out, host, port, plugin)
-        return
     from starlette.types import ASGIApp
 
     from intrabench.engine.progress.reporter import Quiet
     from intrabench.people.annotating.annotation import Annotation
     from intrabench.people.annotating.server import check_raters, make_app, tokens_of
+    from intrabench.people.clicking.server import make_app as make_clicking_app
     from intrabench.people.servers.run_server import announce, serve
     from intrabench.reporting.windows import check_window
     from intrabench.workspace import results_folder
@@ -77,9 +81,15 @@ def annotate(
 
         def make(hosts: frozenset[str]) -> ASGIApp:
             """The app; tokens are written last, once nothing is refused any more."""
-            annotation = stack.enter_context(Annotation(options, folder, Quiet()))
+            app: Callable[..., ASGIApp]
+            if first_clicks:
+                clicks = _first_clicks(folder, first_clicks, dataset, cases, targets, window)
+                app = partial(make_clicking_app, stack.enter_context(clicks))
+            else:
+                annotation = stack.enter_context(Annotation(options, folder, Quiet()))
+                app = partial(make_app, annotation, outline=outline, window=window)
             tokens.update(tokens_of(folder, rater))
-            return make_app(annotation, tokens, hosts, title, outline, window=window)
+            return app(tokens, hosts, title)
 
         serve(make, host, port, lambda address: announce(address, tokens, host, echo))
 
@@ -91,51 +101,20 @@ def _check_only_clicks(given: dict[str, Any]) -> None:
         raise IntraBenchError(f"--first-clicks asks no model and shows no outline of its own; omit --{wrong[0]}")
 
 
-def _collect(
-    display: str,
-    dataset: list[str],
-    cases: list[str],
-    targets: list[str],
-    rater: list[str],
-    window: str,
-    title: str,
-    out: Path | None,
-    host: str,
-    port: int,
-    plugin: list[Path],
-) -> None:
-    """Serve the page on which people click once on each target."""
-    from starlette.types import ASGIApp
-
-    from intrabench.people.annotating.server import check_raters, tokens_of
+def _first_clicks(
+    results: Path, display: str, dataset: list[str], cases: list[str], targets: list[str], window: str
+) -> Collection:
+    """The clicks that people make, one on each target."""
     from intrabench.people.clicking.collection import FILE, Collection
     from intrabench.people.clicking.displays import DISPLAYS
     from intrabench.people.clicking.scenes import Scenes
-    from intrabench.people.clicking.server import make_app
-    from intrabench.people.servers.run_server import announce, serve
     from intrabench.registry import registry
-    from intrabench.reporting.windows import check_window
-    from intrabench.workspace import results_folder
 
-    add_plugins(plugin)
-    check_raters(rater)
-    check_window(window)
     if display not in DISPLAYS:
         raise IntraBenchError(f"--first-clicks {display} is no display; give one of {', '.join(DISPLAYS)}")
     if not dataset:
         raise IntraBenchError("--first-clicks needs what to click; give --dataset")
-    results = results_folder(out)
-    folder = results / "people" / "clicks"
-    made = [registry.make("datasets", spec) for spec in dataset]
-    with ExitStack() as stack:
-        tokens: dict[str, str] = {}
-
-        def make(hosts: frozenset[str]) -> ASGIApp:
-            scenes = Scenes(made, cases, targets, folder, window, named=display == "text")
-            echo(*scenes.notes, err=True)
-            collection = stack.enter_context(Collection(folder, scenes, display))
-            tokens.update(tokens_of(results, rater))
-            echo(f"{several(len(scenes), 'target')} each; clicks go to {folder / FILE}", err=True)
-            return make_app(collection, tokens, hosts, title)
-
-        serve(make, host, port, lambda address: announce(address, tokens, host, echo))
+    folder, made = results / "people" / "clicks", [registry.make("datasets", spec) for spec in dataset]
+    scenes = Scenes(made, cases, targets, folder, window, named=display == "text")
+    echo(*scenes.notes, f"{several(len(scenes), 'target')} each; clicks go to {folder / FILE}", err=True)
+    return Collection(folder, scenes, display)

@@ -46,15 +46,13 @@ def clickability_evaluate(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare clickability models with real clicks: PL1 and WD (lower is better), KS, NSS, PDE (higher is better)."""
-    from intrabench.clickability.clicks_csv import only
     from intrabench.clickability.named import click_model
     from intrabench.reporting.formats import check_format
     from intrabench.statistics.click_evaluation import each_means, evaluate
 
     add_plugins(plugin)
     check_format(format)
-    scenes, entries = _scenes(clicks, dataset, masks)
-    entries = only(entries, clicks, device, display)
+    scenes, entries = _scenes(clicks, dataset, masks, device, display)
     models = {spec: click_model(spec) for spec in model}
     found = each_means({spec: evaluate(entries, scenes, one, seed) for spec, one in models.items()})
     _show(found, "model", format, f"{len(entries)} of the entries of {clicks.name}; 95 % intervals over pictures")
@@ -74,7 +72,6 @@ def clickability_compare(
     plugin: Plugins = [],  # noqa: B006
 ) -> None:
     """Compare two sets of real clicks with each other: PL1 and WD (lower is closer), KS (higher is closer)."""
-    from intrabench.clickability.clicks_csv import only
     from intrabench.reporting.formats import check_format
     from intrabench.statistics.click_evaluation import compare, each_means
 
@@ -83,8 +80,8 @@ def clickability_compare(
     sets = []
     for words in (a, b):
         path, which = _some_of(words)
-        scenes, entries = _scenes(path, dataset, masks)
-        sets.append(only(entries, path, **which))
+        scenes, entries = _scenes(path, dataset, masks, **which)
+        sets.append(entries)
     rows = compare(sets[0], sets[1], scenes, "A and B", seed, least)
     found = each_means(
         {name: rows.filter(compared=name) for name in rows["compared"].unique(maintain_order=True)}, of="compared"
@@ -204,10 +201,12 @@ def clickability_train(
     echo(f"{path}: use it as --prompter clickability:model={quoted(str(path))}")
 
 
-def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[ClickedImages, list[RealClicks]]:
-    """The source of clicked images, and the entries of the file that have an image."""
+def _scenes(
+    clicks: Path, specs: list[str], masks: Path | None, device: str = "", display: str = ""
+) -> tuple[ClickedImages, list[RealClicks]]:
+    """The source of clicked images, and the entries of the file that have an image; of all clicks, or only `only`."""
     from intrabench.clickability.clicked_images import ClickedImages
-    from intrabench.clickability.clicks_csv import not_clicked, read_clicks
+    from intrabench.clickability.clicks_csv import not_clicked, only, read_clicks
     from intrabench.registry import registry
 
     if masks is not None and not masks.is_dir():
@@ -219,4 +218,4 @@ def _scenes(clicks: Path, specs: list[str], masks: Path | None) -> tuple[Clicked
     if not entries:
         what = "first clicks" if masks is None else "clicks"
         raise IntraBenchError(not_clicked(clicks, read, scenes.datasets, what))
-    return scenes, entries
+    return scenes, only(entries, clicks, device, display)

@@ -123,9 +123,8 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     from intrabench.engine.run import execute, rows_of
     from intrabench.models.parts.allocator import return_freed_memory
     from intrabench.models.parts.embedding_cache import quota_gb, usage_line
-    from intrabench.protocols import protocol
     from intrabench.reporting.click_tables import further
-    from intrabench.reporting.table import READ
+    from intrabench.statistics.evaluation import STATISTICAL
     from intrabench.workspace import results_folder
 
     folder = results_folder(out)
@@ -133,8 +132,7 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
         summary, last = execute(options, folder, reporter)
     gc.collect()  # the plan and the state of the folder, which have circles: of a million sessions they are large
     return_freed_memory()
-    preset = protocol(options.protocol)
-    rows = rows_of(summary, folder, last, None if preset.partition or preset.numbers else READ)
+    rows = rows_of(summary, folder, last, STATISTICAL)
     if not rows["status"].eq("no_data").all():
         show(rows)
     for line in summary.moved + summary.valueless + summary.meaningless + summary.not_applicable:

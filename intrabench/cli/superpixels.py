@@ -262,7 +262,8 @@ def superpixels_table(
     if metric and (interval or reference):
         raise IntraBenchError(f"{chosen[0]} has columns of its own; omit --metric")
     folder = results_folder(out)
-    found, notes = read_superpixel_scores(folder, method, selection)
+    found, left_out = read_superpixel_scores(folder, method, selection)
+    notes = list[str]()
     if spread:
         frame, heading = spread_table(found, metric), f"over images, of the worst annotation, {IN_SLICES}"
     elif stability:
@@ -274,17 +275,17 @@ def superpixels_table(
     elif reference == "paper-k20000":
         frame, heading = beside_many(found), f"beside Table 2 of {PAPER} (BSDS500, tuned parameters)"
     elif reference:
-        frame = beside_published(found)
+        frame, notes = beside_published(found), found.notes()
         heading = f"beside Table 3 of {PAPER} (five data sets, tuned parameters); ranks are among these methods"
     else:
-        frame, heading = summary_table(found, interval), AVERAGES
+        frame, heading, notes = summary_table(found, interval), AVERAGES, found.notes()
     only = selected_words(method, selection)
     if format == "text":
         print_frame(frame, "; ".join(filter(None, [heading, only])), everything="--csv has everything")
     else:
         echo(*filter(None, [only]), err=True)
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
-    echo(*notes, err=True)
+    echo(*left_out, *notes, err=True)
     tell_lacking(folder)
 
 
@@ -307,14 +308,14 @@ def superpixels_compare(
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
-    found, notes = read_superpixel_scores(results_folder(out), (a, b), selection)
+    found, left_out = read_superpixel_scores(results_folder(out), (a, b), selection)
     a, b = two_methods(found, a, b)
     frame = compared(found, a, b, metric)
     if csv:
         echo(*formatted(frame, "csv").removesuffix("\n").split("\n"))
     else:
         print_frame(frame, f"{b} against {a}: above 0, {b} is better; {IN_SLICES}", everything="--csv has everything")
-    echo(*(note for note in notes if "numbers of superpixels" not in note), err=True)
+    echo(*left_out, err=True)
 
 
 @superpixels_app.command("report")

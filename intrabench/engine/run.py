@@ -92,4 +92,4 @@ def rows_of(summary: Summary, folder: Path, rounds: int, columns: Sequence[str] 
     """The current rows of a run's sessions, up to its last round; columns: as in `read_rows`."""
     keys = pl.Series(list(summary.keys), dtype=pl.String).implode()
     wanted = pl.col("session").is_in(keys) & (pl.col("round") <= rounds)
-    return only(read_rows(folder, columns, columns is None), wanted)
+    return only(read_rows(folder, columns), wanted)

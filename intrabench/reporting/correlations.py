@@ -62,20 +62,20 @@ def make_correlations(
     numbers = _Numbers(rows, layout, kind, common)
     chosen = _usual(numbers, main) if [*columns] == [ALL] else columns
     found, keys = _joined(numbers, chosen, main)
-    there = [name for name in dict.fromkeys(chosen) if found[name].count()]
-    if [*columns] == [ALL]:
-        there = [name for name in there if found[name].n_unique() > 1]
-    if len(there) < 2:
-        raise IntraBenchError(
-            f"correlations are between two columns or more that differ between lines, but there is only "
-            f"{', '.join(there) or 'none'}; give others with --correlate"
-        )
     apart = [name for name in _APART if name in keys]
     most = max(map(len, found.partition_by(apart)), default=0)
     if most < LEAST:
         raise IntraBenchError(
             f"correlations are over the lines of a data set, and none has more than {most}; run {LEAST} models or "
             "more, or give other lines with --by"
+        )
+    there = [name for name in dict.fromkeys(chosen) if found[name].count()]
+    if [*columns] == [ALL]:
+        there = [name for name in there if found[name].n_unique() > 1]
+    if len(there) < 2:
+        raise IntraBenchError(
+            f"correlations are between two columns or more that differ between lines, but there is "
+            f"{f'only {there[0]}' if there else 'none'}; give others with --correlate"
         )
     table = correlations(found.select(*keys, *there), there, apart, interval)
     by = [name for name in layout.by if name not in {*MODEL[1:], *PROTOCOL[1:], "dtype", "strict"}]

@@ -13,6 +13,7 @@ from intrabench.reporting.table import Layout
 from intrabench.specs.specs import nearest
 from intrabench.statistics.click_robustness import is_real
 from intrabench.statistics.difficulty import (
+    STRATA,
     STRATUM,
     WITHIN_LABEL,
     difficulties,
@@ -24,7 +25,6 @@ from intrabench.statistics.measures import best, described, scored_by
 from intrabench.statistics.sources import Source
 from intrabench.target import WHOLE_CASE
 
-STRATA = (STRATUM, WITHIN_LABEL)
 _BY = ("dataset", "label", *STRATA)
 """What targets can be put together by."""
 

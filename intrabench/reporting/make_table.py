@@ -12,7 +12,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import Protocol
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.correlations import make_correlations
-from intrabench.reporting.difficulty import STRATA, divided, make_difficulty
+from intrabench.reporting.difficulty import divided, make_difficulty
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table
 from intrabench.reporting.spread import NONE_SHARED, make_spread
@@ -33,7 +33,8 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
 from intrabench.statistics.click_robustness import LINE
 from intrabench.statistics.coverage import on_shared
-from intrabench.statistics.evaluation import STATISTICAL, counted_rows
+from intrabench.statistics.difficulty import STRATA
+from intrabench.statistics.evaluation import counted_rows
 from intrabench.statistics.measures import scored_by
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
@@ -174,8 +175,7 @@ def _read(
     """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
     protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
     """
-    columns = STATISTICAL if {*asked.by, asked.columns} <= {*STATISTICAL} else None
-    rows, left_out = counted_rows(folder, asked.metric, selection, asked.by, columns)
+    rows, left_out = counted_rows(folder, asked.metric, selection, asked.by, [asked.columns])
     presets = [] if metric else with_numbers(rows["protocol"].unique().sort().to_list())
     leads = leading(presets) if lead and not metric else asked.metric
     layout = replace(asked, metric=leads, root=folder, how=averages(rows["protocol"], asked.how))

@@ -73,7 +73,7 @@ def read_superpixel_scores(
     chosen = [name for method in methods for name in _methods(method, names, folder)]
     if methods:
         found = replace(found, images=found.images.filter(pl.col("method").is_in(chosen)))
-    return found, [*left_out, *found.notes()]
+    return found, left_out
 
 
 def selected_words(methods: Sequence[str], selection: Selection) -> str:
@@ -277,13 +277,13 @@ def write_superpixels(
         IntraBenchError: there are no superpixels, or the file cannot be written.
     """
     check_html(path)
-    found, notes = read_superpixel_scores(results, methods, selection)
+    found, left_out = read_superpixel_scores(results, methods, selection)
     ranking, about = _ranking(found)
     made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
     content: dict[str, Any] = {
         "title": "Superpixels",
         "subtitle": "; ".join(filter(None, [made, selected_words(methods, selection)])),
-        "warnings": [*notes, *_failures(found)],
+        "warnings": [*left_out, *found.notes(), *_failures(found)],
         "summary": frame_grid(summary_table(found, interval=True), "averages"),
         "ranking": ranking,
         "ranking_notes": about,

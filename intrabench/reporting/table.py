@@ -15,27 +15,20 @@ from intrabench.reporting.footnotes import BEYOND, PARTIAL, UNPLAYED, WORDS, Foo
 from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
-from intrabench.results.current import IDENTITY, MODEL, PROTOCOL, VERSIONS
+from intrabench.results.current import IDENTITY, MODEL, PROTOCOL
 from intrabench.results.schema import SCHEMA
 from intrabench.specs.specs import nearest
-from intrabench.statistics.aggregate import COUNTS, EFFORT, aggregate, fewest_patients, totals
+from intrabench.statistics.aggregate import COUNTS, aggregate, fewest_patients, totals
 from intrabench.statistics.coverage import unequal
-from intrabench.statistics.difficulty import STRATUM, WITHIN_LABEL
+from intrabench.statistics.difficulty import STRATA, WITHIN_LABEL
 from intrabench.statistics.infinite import INFINITE
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
 from intrabench.statistics.notes import adapted, infinite
 from intrabench.statistics.resample import AVERAGE, intervals
-from intrabench.statistics.scores import UNIT, last_round, scores, without_data
+from intrabench.statistics.scores import last_round, scores, without_data
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
-
-READ = (
-    *(*IDENTITY, *VERSIONS.values(), *UNIT, "patient", "session", "round", "written_at"),
-    *("status", "dice", *EFFORT, "encode_s", "segment_s", "seen_in_training"),
-    *("adapted", "error"),
-)
-"""Columns that `effort_table`, its `places` and `seen_in_training` read if no layout is given."""
 
 _TAKEN = {
     *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL, BEYOND),
@@ -237,8 +230,8 @@ def _labels(column: str) -> list[pl.Expr]:
 
 
 def check_columns(rows: pl.DataFrame, names: Sequence[str]) -> None:
-    """Refuse columns that rows do not have."""
-    known = list(dict.fromkeys([*rows.columns, STRATUM, WITHIN_LABEL]))
+    """Refuse columns that rows do not have; not all that they could have are read."""
+    known = list(dict.fromkeys([*SCHEMA, *rows.columns, *STRATA]))
     for name in names:
         if name not in rows.columns:
             raise IntraBenchError(f"rows have no column {name!r}{nearest(name, known)}; they have {', '.join(known)}")

@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import several
-from intrabench.statistics.difficulty import STRATUM, WITHIN_LABEL
+from intrabench.statistics.difficulty import STRATA
 from intrabench.statistics.notes import FEWER
 from intrabench.statistics.scores import TARGET, of_targets
 
 LEAST = 0.5
 """A line with some targets of a data set must have so many, of those that half of the lines have, to be compared."""
 
-OF_TARGET = (*TARGET, "instance", "patient", "target_ml", "target_voxels", STRATUM, WITHIN_LABEL)
+OF_TARGET = (*TARGET, "instance", "patient", "target_ml", "target_voxels", *STRATA)
 """Columns that are of the target, whoever prompts and answers: lines that differ in them are of different targets."""
 
 

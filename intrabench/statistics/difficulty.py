@@ -21,8 +21,9 @@ from intrabench.statistics.sources import Source
 from intrabench.statistics.spread import each_target
 from intrabench.target import WHOLE_CASE
 
-STRATA = ("hard", "medium", "easy")
+THIRDS = ("hard", "medium", "easy")
 STRATUM, WITHIN_LABEL = "difficulty", "difficulty_in_label"
+STRATA = (STRATUM, WITHIN_LABEL)
 """Columns of `difficulties`: the third of a target among those of its data set, and among those with its label."""
 
 NUMBERS = ("mean", "sd", "spread", "nsr")
@@ -78,8 +79,8 @@ def difficulties(scored: pl.DataFrame, kind: str, best: Best, of: Source | None 
 
 def _third(*among: str) -> pl.Expr:
     """Into which third of the targets that are equal in these columns each belongs, in their order."""
-    third = (pl.int_range(pl.len()) * len(STRATA) // pl.len()).over(among)
-    return third.replace_strict(dict(enumerate(STRATA)), return_dtype=pl.Enum(STRATA))
+    third = (pl.int_range(pl.len()) * len(THIRDS) // pl.len()).over(among)
+    return third.replace_strict(dict(enumerate(THIRDS)), return_dtype=pl.Enum(THIRDS))
 
 
 def difficulty_table(each: pl.DataFrame, by: Sequence[str], best: Best, interval: bool = False) -> pl.DataFrame:
@@ -102,13 +103,13 @@ def difficulty_table(each: pl.DataFrame, by: Sequence[str], best: Best, interval
 
 
 def with_strata(rows: pl.DataFrame, each: pl.DataFrame) -> pl.DataFrame:
-    """The rows with the columns `STRATUM` and `WITHIN_LABEL` of their targets; null where these have no score.
+    """The rows with the columns `STRATA` of their targets; null where these have no score.
 
     each: `difficulties`.
     """
     names = by_image(rows.select("protocol", *TARGET)).select(TARGET)
-    found = names.join(each.select(*TARGET, STRATUM, WITHIN_LABEL), on=TARGET, how="left", nulls_equal=True)
-    return rows.with_columns(found[STRATUM], found[WITHIN_LABEL])
+    found = names.join(each.select(*TARGET, *STRATA), on=TARGET, how="left", nulls_equal=True)
+    return rows.with_columns(found.select(STRATA))
 
 
 def played_by_few(each: pl.DataFrame) -> list[str]:

@@ -33,7 +33,7 @@ STATISTICAL = tuple(
         *("peak_memory_mb", "peak_gpu_mb", "device", "package_versions_hash", "ended"),
     }
 )
-"""The columns of rows that statistics and tables of lines need; a million rows with all would take much memory."""
+"""The columns of rows that all outputs read; a million rows with all would take much memory."""
 
 NOTHING_SHARED = "no target has a value of every line, so lines are not compared"
 
@@ -109,23 +109,24 @@ def counted_rows(
     metric: str = "",
     selection: Selection = EVERYTHING,
     by: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
+    more: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows of prompted sessions that count and are selected, and what does not count (`current`).
 
-    by: the columns that define lines. columns: those of `SCHEMA` that are read; None: all.
+    by: the columns that define lines. more: columns that are read besides those and `STATISTICAL`.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows, left_out = selected_rows(root, selection, by, columns)
+    rows, left_out = selected_rows(root, selection, by, more)
     return prompted(rows, metric or "dice"), left_out
 
 
 def selected_rows(
-    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = (), columns: Sequence[str] | None = None
+    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = (), more: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, list[str]]:
     """The same with those of divided images."""
+    columns = [name for name in SCHEMA if name in {*STATISTICAL, *by, *more}]
     rows, left_out = current(some_rows(root, "".join(selection.protocol[:1]), columns), by, root=root)
     return selection.of(rows, root), left_out
 

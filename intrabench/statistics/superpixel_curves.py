@@ -13,6 +13,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric, merit
 from intrabench.registry import registry
+from intrabench.statistics.correlations import pearson
 from intrabench.statistics.resample import AVERAGE, intervals
 from intrabench.statistics.superpixels import HOW, SuperpixelScores, as_scores
 
@@ -71,8 +72,9 @@ def correlations(found: SuperpixelScores, metrics: Sequence[str], number: int = 
     parts = []
     for (dataset, method), images in found.images.group_by(*_CURVE, maintain_order=True):
         asked = min(images["asked"].unique(), key=lambda one: (abs(np.log(one / number)), one))
-        values = images.filter(pl.col("asked") == asked).select(metrics).drop_nulls()
-        lines = [[_correlation(values[one], values[other]) for other in metrics] for one in metrics]
+        values = images.filter(pl.col("asked") == asked).select(pl.col(metrics).cast(pl.Float64)).drop_nulls()
+        measured = [column.to_numpy() for column in values]
+        lines = [[pearson(one, other) for other in measured] for one in measured]
         about = {
             "dataset": [dataset] * len(metrics),
             "method": [method] * len(metrics),
@@ -81,13 +83,6 @@ def correlations(found: SuperpixelScores, metrics: Sequence[str], number: int = 
         columns = {name: pl.Series(name, column, pl.Float64) for name, column in zip(metrics, lines, strict=True)}
         parts.append(pl.DataFrame({**about, "images": [values.height] * len(metrics), "metric": metrics, **columns}))
     return pl.concat(parts)
-
-
-def _correlation(one: pl.Series, other: pl.Series) -> float | None:
-    if len(one) < 3 or one.std() == 0 or other.std() == 0:
-        return None
-    found: Any = np.corrcoef(one, other)[0, 1]
-    return float(found)
 
 
 def differences(found: SuperpixelScores, a: str, b: str, metrics: Sequence[str] = TRADED) -> pl.DataFrame:

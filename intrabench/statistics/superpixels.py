@@ -138,7 +138,7 @@ class SuperpixelScores:
         return replace(self, images=self.images.filter(pl.col("method").is_in(list(methods))))
 
     def notes(self) -> list[str]:
-        """Sentences on curves that say little, and on what the ranks leave out."""
+        """Sentences on curves whose averages say little, and on what the ranks leave out."""
         lines, compared = list[str](), self._shared[1]
         for dataset, method, count in self.curves.group_by(*_CURVE).len().sort(*_CURVE).iter_rows():
             if count < ENOUGH:

@@ -106,7 +106,7 @@ def test_images_stability_correlation_and_two_programs(say: Callable[..., Said],
 
     def table(*words: str) -> pl.DataFrame:
         said = say("superpixels", "table", "--out", "out", "--csv", *words)
-        assert said.code == 0, said.err
+        assert (said.code, said.err) == (0, "")  # averages that say little are not in it
         return pl.read_csv(said.out.encode()).filter(pl.col("method") == "grid")
 
     for line in table("--spread").iter_rows(named=True):
@@ -117,7 +117,7 @@ def test_images_stability_correlation_and_two_programs(say: Callable[..., Said],
     assert (table("--spread", "--metric", "rec:volume=true")["Rec (volume=true)"] > 0).all()
     assert table("--correlation", "--metric", "ue_bergh", "--metric", "asa")["ASA"].to_list() == pytest.approx([-1, 1])
     compared = say("superpixels", "compare", "slic", "sitk_slic", "--out", "out")
-    assert compared.out.splitlines()[0] == wording
+    assert (compared.out.splitlines()[0], compared.err) == (wording, "")
     lines = pl.read_csv(say("superpixels", "compare", "slic", "gr*", "--out", "out", "--csv").out.encode())
     assert lines["asked"].to_list() == [20, 60]
     one = say("superpixels", "compare", "slic", "slic", "--out", "out")

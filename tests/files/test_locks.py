@@ -348,6 +348,21 @@ def test_who_waits_goes_on_when_the_lock_is_given_back_and_ends_by_ctrl_c(clock:
         assert len(clock.slept) == 3
 
 
+def test_a_lock_stays_where_it_is_while_a_library_changes_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ITK does for the seconds that its import takes."""
+    here, elsewhere = Path.cwd(), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with locked(LOCK) as lock:
+        monkeypatch.chdir(elsewhere)
+        assert not lock.lost
+        lock.progressed()
+    assert not [*elsewhere.iterdir(), *here.glob("*.lock*"), *here.glob("*.tries")]
+    monkeypatch.chdir(here)
+    assert taken()
+
+
 def test_looking_tells_who_lives_and_hinders_nobody() -> None:
     assert not is_locked(LOCK)
     with holder() as other:

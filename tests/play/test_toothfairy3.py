@@ -19,6 +19,9 @@ import intrabench
 from intrabench import Dataset, DatasetCard, Volume, VolumeModel, targets_of
 from intrabench.models.base import Answer, JointAnswer, JointRequest, Request
 from intrabench.protocols import PROTOCOLS
+from intrabench.reporting.numbers import RANK, numbers_table
+from intrabench.reporting.table import Layout
+from intrabench.results.parts import read_rows
 from intrabench.statistics.aggregate import AGGREGATIONS, aggregate
 from intrabench.statistics.measures import best, measured
 from tests.conftest import Said
@@ -131,6 +134,11 @@ def test_lines_are_ranked_by_all_four_numbers(say: Callable[..., Said]) -> None:
     expected = np.mean([[1 + (number < mine).sum() for mine in number] for number in signed], axis=0)
     assert [float(line["mean_rank"]) for line in table] == expected.tolist()
     assert len(set(expected)) > 1
+    played = read_rows(Path("out"))
+    few = played.filter((pl.col("model") != "graph_cut") | (pl.col("case") == played["case"].min()))
+    lines = numbers_table(few, Layout(by=("model",)), [PROTOCOLS["toothfairy3@1"]])
+    assert dict(lines.select("model", RANK).iter_rows())["graph_cut"] is None
+    assert sorted(lines[RANK].drop_nulls()) != []
     assert say("report", "report.html", "--out", "out").code == 0
     page = re.sub("<[^>]*>", "", Path("report.html").read_text())
     assert "mean_rank" in page

@@ -107,6 +107,7 @@ def test_tables_are_split_by_thirds(table: Callable[..., pl.DataFrame]) -> None:
         mine = GIVEN.filter(pl.col("case").is_in(cases.implode()), pl.col("model") == row["model"])
         assert row["d"] == pytest.approx(mine["dice"].mean())
         assert columns.filter(model=row["model"])[row["difficulty"]].item() == pytest.approx(row["d"])
+    assert table("--by", "difficulty,model", "--aggregation", "pooled", "--common").equals(lines)
     spread = table("--spread", "group", "--by", "difficulty_in_label,model")
     assert spread["targets"].sum() == 3 * 9
 

@@ -7,8 +7,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.table import READ, Layout, effort_table, readable, round_table, seen_in_training
+from intrabench.reporting.table import Layout, effort_table, readable, round_table, seen_in_training
 from intrabench.results.schema import SCHEMA
+from intrabench.statistics.evaluation import STATISTICAL
 from tests.results import made
 
 
@@ -59,8 +60,8 @@ def test_the_columns_that_are_read_are_enough() -> None:
         ("a", "2", "*", 0, "error", 0.0),
         ("b", "1", "y.1", 0, "oom", 0.0),
     ).with_columns(seen_in_training=pl.lit("yes"))
-    assert effort_table(rows.select(READ)).equals(effort_table(rows))
-    assert seen_in_training(rows.select(READ)) == seen_in_training(rows) != []
+    assert effort_table(rows.select(STATISTICAL)).equals(effort_table(rows))
+    assert seen_in_training(rows.select(STATISTICAL)) == seen_in_training(rows) != []
 
 
 def test_the_last_state_is_carried_forward_and_rounds_can_be_chosen() -> None:

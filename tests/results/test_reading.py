@@ -10,12 +10,14 @@ import polars as pl
 import pytest
 
 from benchmarks import memory, size
-from intrabench.reporting import make_table
 from intrabench.reporting.make_table import make_table as table
 from intrabench.results import files, parts
 from intrabench.results.parts import current_rows, read_rows
 from intrabench.results.schema import SCHEMA
-from intrabench.statistics.evaluation import STATISTICAL, lines_of, with_lines
+from intrabench.statistics.contests import contests
+from intrabench.statistics.difficulty import STRATA
+from intrabench.statistics.evaluation import STATISTICAL, Evaluation, lines_of, with_lines
+from intrabench.statistics.statistic import Statistic
 from tests.results.made import curve, rows
 
 SESSIONS = pl.concat(curve([0.5, 0.6, 0.7], case=str(number), model=f"m{number % 2}") for number in range(5))
@@ -103,16 +105,24 @@ def test_rows_with_failures_that_still_count_are_not_copied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "read"), [("model", set(STATISTICAL)), ("model,device", {*SCHEMA}), ("model,dtype", set(STATISTICAL))]
+    ("by", "more"),
+    [("model", set()), ("model,device", {"device"}), ("model,dtype", set()), ("model,difficulty", STRATA)],
 )
 def test_a_table_reads_the_columns_of_statistics_and_those_of_its_lines(
-    by: str, read: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by: str, more: Sequence[str], tmp_path: Path
 ) -> None:
-    given, real = list[Any](), make_table.counted_rows
-    monkeypatch.setattr(make_table, "counted_rows", lambda *all: given.append(all[4]) or real(*all))
     found = table(stored(tmp_path, SESSIONS), by=by, **OPTIONS)
-    assert {*(given[0] or SCHEMA)} == read == {*found.rows.columns} - {"nsd_2mm", "hd95_mm"}
-    assert found.frame["d"].to_list() == ["0.700", "0.700"] or found.frame["d"].round(3).to_list() == [0.7, 0.7]
+    assert {*found.rows.columns} == {*STATISTICAL, *more, "nsd_2mm", "hd95_mm"}
+    assert {*found.frame["d"].cast(pl.Float64).round(3)} == {0.7}
+
+
+def test_figures_and_comparisons_read_the_columns_of_statistics(tmp_path: Path) -> None:
+    folder = stored(tmp_path, SESSIONS)
+    drawn = Evaluation.of(folder, Statistic("dice")).rows.columns
+    (contest,) = contests(folder, "m0", "m1")
+    read = {*STATISTICAL, "nsd_2mm", "hd95_mm"}
+    assert {*drawn} - {"line", "name"} == read
+    assert {*contest.a.columns} & {*SCHEMA, *read} == read
 
 
 def test_lines_are_found_also_where_a_column_is_null() -> None:

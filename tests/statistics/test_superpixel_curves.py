@@ -103,7 +103,7 @@ def test_two_methods_on_the_same_images() -> None:
 
 def test_a_parameter_trades_one_thing_for_another() -> None:
     methods = ("slic", "slic:compactness=1", "slic:compactness=40", "slic:sigma=1", "grid", "slic (least_voxels=9)")
-    found = scores(*methods)
+    found = scores(*methods, "slic:compactness=1 (tuned=x)", "slic:compactness=40 (tuned=x)")
     swept = trade_offs(found)
     assert set(swept["kind"]) == {"slic"}
     compactness = swept.filter((pl.col("parameter") == "compactness") & (pl.col("what") == "Rec"))

@@ -18,7 +18,7 @@ from intrabench.reporting.page.tables import Notes, thirds_grid
 from intrabench.reporting.page.viewer import stored_case
 from intrabench.reporting.pictures import Picture
 from intrabench.results.masks import read_masks
-from intrabench.statistics.difficulty import NUMBERS, STRATA, STRATUM, difficulties, difficulty_table, with_strata
+from intrabench.statistics.difficulty import NUMBERS, STRATUM, THIRDS, difficulties, difficulty_table, with_strata
 from intrabench.statistics.evaluation import Evaluation
 from intrabench.statistics.infinite import pooled
 from intrabench.statistics.scores import TARGET, scores
@@ -35,14 +35,14 @@ def difficulty_panel(evaluation: Evaluation, lead: LeadingScore, notes: Notes, v
     """
     metric, best = lead.scale.column, lead.scale.best
     scored = scores(evaluation.rows, metric, policy=lead.policy)
-    if scored.filter(pl.col("target") != WHOLE_CASE).drop_nulls("value").select(TARGET).n_unique() < len(STRATA):
+    if scored.filter(pl.col("target") != WHOLE_CASE).drop_nulls("value").select(TARGET).n_unique() < len(THIRDS):
         return {"difficulty": None}
     each = difficulties(scored, metric, best)
     thirds = with_strata(evaluation.scored, each).drop_nulls([STRATUM, "value"])
     means = pooled(thirds, ["line", STRATUM]).join(_shown(each, lead), on=STRATUM)
     return {
         "difficulty": _sets(each, lead),
-        "difficulty_thirds": thirds_grid("difficulty-thirds", means, STRATUM, STRATA, evaluation.lines, notes, lead),
+        "difficulty_thirds": thirds_grid("difficulty-thirds", means, STRATUM, THIRDS, evaluation.lines, notes, lead),
         "difficulty_targets": _targets(each, lead),
         "hardest_listed": LISTED,
         "hardest": _pictures(evaluation, scored, each, lead, min(views, PICTURES)),

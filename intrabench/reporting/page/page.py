@@ -46,7 +46,7 @@ from intrabench.results.runs import without_home
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
-from intrabench.statistics.evaluation import STATISTICAL, Evaluation, counted_rows, with_lines
+from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
 from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
@@ -57,7 +57,7 @@ from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import Steps, steps
 
 _SHOWN = ("plane", "fp_voxels", "fn_voxels", "fits_better", "batch", "peak_memory_mb", "peak_gpu_mb", "device")
-"""Columns that the report shows besides `STATISTICAL`."""
+"""Columns that the report shows besides those that all outputs read."""
 
 _ASSETS = (
     *("page.css", "answers.css", "explore.css"),
@@ -110,7 +110,7 @@ def write_report(
     check_html(path)
     if views < 0:
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
-    rows, left_out = counted_rows(results, "dice", selection, columns=(*STATISTICAL, *_SHOWN))
+    rows, left_out = counted_rows(results, "dice", selection, more=_SHOWN)
     lead = leading_score(rows["protocol"], statistic or Statistic(""))
     rows, lines = with_lines(rows)
     evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
