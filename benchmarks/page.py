@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +85,19 @@ def _section(output: Output) -> Iterator[str]:
     for peer, compared in groupby(output.comparisons, lambda one: one.peer):
         rows = [HEADS, ["---"] * len(HEADS), *(one.cells() for one in compared)]
         yield from (f"Against {peer}:", "", *(f"| {' | '.join(row)} |" for row in rows), "")
-    compared_in = {one.line(): f"  {one.work}" for one in output.comparisons}
-    if output.failed or any(line not in compared_in for line in output.printed):
-        yield from ("```text", *(compared_in.get(line, line) for line in output.printed))
-        yield from ([f"failed: {output.failed}"] if output.failed else [])
-        yield from ("```", "")
+    printed = list(_others(output))
+    if output.failed or printed:
+        yield from ("```text", *printed, *([f"failed: {output.failed}"] if output.failed else []), "```", "")
+
+
+def _others(output: Output) -> Iterator[str]:
+    """What is not in the tables; of a comparison its work, if more about it follows."""
+    works = {one.line(): f"  {one.work}" for one in output.comparisons}
+    for line, after in pairwise([*output.printed, ""]):
+        if line not in works:
+            yield line
+        elif after.startswith("  ") and after not in works:
+            yield works[line]
 
 
 def _output(one: dict[str, Any]) -> Output:
