@@ -38,10 +38,14 @@ class Comparison:
         return max(max(way) / min(way) - 1 for way in fastest)
 
     def cells(self) -> list[str]:
-        """Work, ratios, peer, milliseconds of both, and spread, as the table of docs/speed.md has them."""
+        """Work, ratios, milliseconds of both, and spread, as the tables of docs/speed.md have them."""
         times = (", ".join(figures(min(calls)) for calls in way) for way in (self.theirs_ms, self.ours_ms))
-        ratios = ", ".join(figures(ratio) for ratio in self.ratios)
-        return [self.work, f"{ratios} times", self.peer, *times, f"{self.spread:.0%}"]
+        return [self.work, ", ".join(map(figures, self.ratios)), *times, f"{self.spread:.0%}"]
+
+    def line(self) -> str:
+        """The same as it is printed."""
+        work, ratios, theirs_ms, ours_ms, spread = self.cells()
+        return f"  {work}: {ratios} times less, {self.peer} {theirs_ms} ms, ours {ours_ms} ms of CPU; spread {spread}"
 
 
 def compare(work: str, peer: str, theirs: Way, ours: Way, *, targets: int = 1, times: int = 3) -> Comparison:
@@ -56,8 +60,7 @@ def compare(work: str, peer: str, theirs: Way, ours: Way, *, targets: int = 1, t
             calls[name].append(tuple(1e3 * way() / targets for _ in range(1 if MINIATURE else times)))
     found = Comparison(work, peer, tuple(calls["theirs"]), tuple(calls["ours"]))
     recorded.append(found)
-    what, ratios, _, theirs_ms, ours_ms, spread = found.cells()
-    print(f"  {what}: {ratios} less, {peer} {theirs_ms} ms, ours {ours_ms} ms of CPU; spread {spread}", flush=True)
+    print(found.line(), flush=True)
     return found
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ STORED, PAGE = Path(__file__).parent / "printed.json", ROOT / "docs" / "speed.md
 
 PACKAGES = ("numpy", "scipy", "polars", "torch")
 
-HEADS = ("work", "ours is faster by", "peer", "its CPU ms", "our CPU ms", "spread")
+HEADS = ("work", "times faster", "its CPU ms", "our CPU ms", "spread")
 
 INTRODUCTION = """# Speed
 
@@ -26,14 +27,12 @@ How fast IntraBench is. `make bench` printed all of this on {day}, on {machine}.
 `.venv/bin/python -m benchmarks --write` measures it again and renews this page, `.venv/bin/python -m benchmarks NAME`
 runs one benchmark. [Many results](scale.md) has folders with very many sessions.
 
-## Against other programs
-
-CPU milliseconds are of one target, answer or frame, on one thread. Both ways take turns in one process: peer, ours,
-peer, ours. Each number is the fastest call of its turn; the spread is by how much the slower of both turns took longer.
+Tables compare with other programs: CPU milliseconds of one target, answer or frame, on one thread. Both ways take turns
+in one process: peer, ours, peer, ours. Each number is the fastest call of its turn; the spread is by how much the
+slower of both turns took longer.
 """
 
-
-NOTHING = "Nothing was measured yet since the benchmarks have changed."
+NOTHING = "Nothing was measured yet since the benchmarks have changed.\n"
 
 
 @dataclass(frozen=True)
@@ -75,15 +74,30 @@ class Stored:
         PAGE.write_text(self.page())
 
     def page(self) -> str:
-        """The text of docs/speed.md: all ratios, then what else each benchmark printed."""
-        rows = [HEADS, ["---"] * len(HEADS)]
-        rows += [one.cells() for output in self.outputs.values() for one in output.comparisons]
-        table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-        parts = [INTRODUCTION.format(day=self.day, machine=self.machine), table if self.outputs else NOTHING]
-        for output in self.outputs.values():
-            parts.append(f"\n## {output.name}\n\n{output.about}\n\n```text")
-            parts += [*output.printed, *([f"failed: {output.failed}"] if output.failed else []), "```"]
-        return "\n".join(parts) + "\n"
+        """The text of docs/speed.md."""
+        parts = [INTRODUCTION.format(day=self.day, machine=self.machine), *([] if self.outputs else [NOTHING])]
+        return "\n".join([*parts, *(line for output in self.outputs.values() for line in _section(output))])
+
+
+def _section(output: Output) -> Iterator[str]:
+    """The comparisons of one benchmark, by peer, and what else it printed."""
+    yield from (f"## {output.name}", "", output.about, "")
+    for peer, compared in groupby(output.comparisons, lambda one: one.peer):
+        rows = [HEADS, ["---"] * len(HEADS), *(one.cells() for one in compared)]
+        yield from (f"Against {peer}:", "", *(f"| {' | '.join(row)} |" for row in rows), "")
+    printed = list(_others(output))
+    if output.failed or printed:
+        yield from ("```text", *printed, *([f"failed: {output.failed}"] if output.failed else []), "```", "")
+
+
+def _others(output: Output) -> Iterator[str]:
+    """What is not in the tables; of a comparison its work, if more about it follows."""
+    works = {one.line(): f"  {one.work}" for one in output.comparisons}
+    for line, after in pairwise([*output.printed, ""]):
+        if line not in works:
+            yield line
+        elif after.startswith("  ") and after not in works:
+            yield works[line]
 
 
 def _output(one: dict[str, Any]) -> Output:
@@ -95,7 +109,7 @@ def _output(one: dict[str, Any]) -> Output:
 
 
 def machine() -> str:
-    """The processor, and the memory."""
+    """The processor, and how many cores it has."""
     facts = Path("/proc/cpuinfo")
     lines = facts.read_text().splitlines() if facts.is_file() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
-from itertools import dropwhile, takewhile
 from pathlib import Path
 
 from short_pages import prose, short, store, table
@@ -16,8 +15,6 @@ from intrabench.reporting import reference
 
 PAGE = "protocols/README.md"
 NUMBERS = Path(reference.__file__).parent
-TOP = 2
-"""Lines of published numbers that are shown in git."""
 MORE = {
     "intrabench": ("../intrabench_paper.md", "Text, code and IntraBench"),
     "rclicks": ("../clickability.md#the-published-protocol", "Where people click"),
@@ -42,7 +39,7 @@ def file_name(id: str) -> str:
 
 
 def index() -> str:
-    """The page in git: of each protocol the rules, and the first of its published numbers."""
+    """The page in git: of each protocol the rules, and where its published numbers are."""
     return short(PAGE, (line for preset in PROTOCOLS.values() for line in _brief(preset)))
 
 
@@ -66,9 +63,8 @@ def _brief(preset: Protocol) -> Iterator[str]:
     yield from [f"## {preset.id}", "", *_about(preset)]
     if preset.rows:
         yield from [f"Rows: {', '.join(row.name for row in preset.rows)}.", ""]
-    for file, lines in PUBLISHED.get(_name(preset), dict)().items():
-        first = takewhile(bool, dropwhile(lambda line: not line.startswith("|"), lines))
-        yield from [f"The first published numbers of {_link(file)}:", "", *list(first)[: 2 + TOP], ""]
+    if files := PUBLISHED.get(_name(preset), dict)():
+        yield from [f"Published numbers: {', '.join(map(_link, files))}.", ""]
 
 
 def _about(preset: Protocol) -> Iterator[str]:
@@ -76,7 +72,7 @@ def _about(preset: Protocol) -> Iterator[str]:
     yield from [preset.summary, ""]
     if _name(preset) in MORE:
         place, title = MORE[_name(preset)]
-        yield from [f"More about it, and where it differs from the published code: [{title}]({place}).", ""]
+        yield from [f"More, and where it differs from the published code: [{title}]({place}).", ""]
     yield from table(("property", "value"), _facts(preset))
 
 

@@ -10,12 +10,12 @@ from short_pages import FOLDER, store, table
 
 PAGE = "sources.md"
 DATA = FOLDER / "sources.toml"
-HERE = {"equal": "equal", "different": "deliberately different", "impossible": "not possible here"}
+HERE = ("equal", "different", "impossible")
 INTRODUCTION = """# Sources
 
-What the papers and challenges behind IntraBench describe, and the command that gives it. *Equal* means the same
-definition; to get the published number, you also need its data and weights, and not all of them have run here
-([limits](limits.md)). `make docs` writes this page from `docs/sources.toml`.
+What the papers and challenges behind IntraBench describe, and the command that gives it. *Equal* is the definition; to
+get the published number, you also need its data and weights, and not all of them have run here ([limits](limits.md)).
+*Different* is deliberate, *impossible* only here. `make docs` writes this page from `docs/sources.toml`.
 """
 
 
@@ -36,8 +36,7 @@ def sources() -> list[dict[str, Any]]:
 
 def _row(item: dict[str, str]) -> tuple[str, ...]:
     command = f"`intrabench {item['command']}`" if "command" in item else "–"
-    here = HERE[item["here"]]
-    return item["where"], item["what"], command, f"{here}: {item['why']}" if "why" in item else here
+    return item["where"], item["what"], command, ": ".join(item[key] for key in ("here", "why") if key in item)
 
 
 def _lines() -> Iterator[str]:

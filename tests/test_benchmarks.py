@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import NAMES, output
-from benchmarks.comparison import compare, figures, recorded
+from benchmarks.comparison import Comparison, compare, figures, recorded
 from benchmarks.page import PAGE, Output, Stored
 from benchmarks.peers import Peer
 
@@ -34,8 +34,18 @@ def test_both_ways_take_turns(capsys: pytest.CaptureFixture[str]) -> None:
     assert [[round(one) for one in calls] for calls in found.theirs_ms] == [[200, 150], [300, 400]]
     assert found.ratios == pytest.approx([3, 6])
     assert found.spread == pytest.approx(1)
-    assert found.cells() == ["work", "3, 6 times", "peer 1", "150, 300", "50, 50", "100%"]
-    assert "3, 6 times" in capsys.readouterr().out
+    assert found.cells() == ["work", "3, 6", "150, 300", "50, 50", "100%"]
+    assert capsys.readouterr().out == f"{found.line()}\n"
+
+
+def test_the_page_has_a_comparison_once() -> None:
+    found = Comparison("work", "peer 1", ((300.0,), (600.0,)), ((100.0,), (100.0,)))
+    alone, with_more = (Output("one", "About.", 1, [found.line(), *more], [found]) for more in ([], ["  the same"]))
+    assert "| work | 3, 6 | 300, 600 | 100, 100 | 100% |" in Stored("a machine", "2026-01-01", {"one": alone}).page()
+    assert "```" not in Stored("a machine", "2026-01-01", {"one": alone}).page()
+    page = Stored("a machine", "2026-01-01", {"one": with_more}).page()
+    assert "```text\n  work\n  the same\n```" in page
+    assert page.count("3, 6") == 1
 
 
 @pytest.mark.parametrize(("value", "shown"), [(1.84, "1.8"), (18.44, "18.4"), (184.4, "184"), (3.0, "3")])

@@ -17,8 +17,8 @@ from intrabench.volume import Volume
 
 SLAB = 16
 """Slices of a slab."""
-
-
+PARTS = ("head", "viewer", "note")
+"""What pages have in common."""
 SAMPLE = 1_000_000
 """Of so many voxels windows are made."""
 
@@ -83,13 +83,13 @@ def _numbers(array: np.ndarray[Any, Any], colour: bool) -> tuple[np.ndarray[Any,
 
 
 def page(name: str, bundle: bool = False) -> str:
-    """``rate`` or ``annotate``; bundle: to be opened from a disk, with its data beside it."""
+    """``rate``, ``annotate`` or ``click``; bundle: to be opened from a disk, with its data beside it."""
     here = files("intrabench.people.page")
     text = here.joinpath(f"{name}.html").read_text(encoding="utf-8")
     plane = files("intrabench.reporting.page").joinpath("plane.js")  # of the report's viewer
     scripts = [here.joinpath(part) for part in ("frame.js", "load.js", "planes.js", "strip.js", f"{name}.js")]
     for place, content in (
-        ("viewer", here.joinpath("viewer.html").read_text(encoding="utf-8").rstrip("\n")),
+        *((part, here.joinpath(f"{part}.html").read_text(encoding="utf-8").rstrip("\n")) for part in PARTS),
         ("css", here.joinpath("people.css").read_text(encoding="utf-8")),
         ("boot", f"window.BUNDLE = {str(bundle).lower()};"),
         ("js", "\n".join(file.read_text(encoding="utf-8") for file in (plane, *scripts))),

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from intrabench.mask import Mask
+from intrabench.mask import Bools, Mask
 from intrabench.reporting.windows import windows
 from intrabench.volume import Volume
 
@@ -37,3 +40,16 @@ def seen(volume: Volume) -> slice:
 def largest_slice(mask: Mask) -> int:
     """The slice in which a mask that is not empty has most voxels."""
     return mask.start[0] + int(mask.array.sum(axis=(1, 2)).argmax())
+
+
+def window_of(area: Bools) -> tuple[slice, slice]:
+    """The rows and columns of the box around an area ``(y, x)`` that is not empty."""
+    rows, columns = (np.flatnonzero(area.any(axis=1 - axis)) for axis in (0, 1))
+    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
+
+
+def address_of(picture: Image.Image) -> str:
+    """A picture as a PNG in an address of the kind data, as pages show it."""
+    file = io.BytesIO()
+    picture.save(file, "PNG", compress_level=1)
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -19,7 +19,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.locks import Busy, locked
 from intrabench.people.clicking.displays import Display, Picture, displayed
-from intrabench.people.clicking.scenes import Scenes
+from intrabench.people.clicking.scenes import Scene, Scenes
 from intrabench.play.gestures import check_time
 from intrabench.play.validate import Refused
 from intrabench.randomness import stream
@@ -66,7 +66,7 @@ class Collection:
         self.scenes, self.display, self._path, self._lock = scenes, display, folder / FILE, RLock()
         with ExitStack() as stack:
             try:
-                stack.enter_context(locked(folder / "collecting.lock"))
+                stack.enter_context(locked(folder / f".{FILE}.lock"))
             except Busy as busy:
                 raise IntraBenchError(
                     f"clicks are collected into {folder} already, by {busy}; choose another --out"
@@ -165,6 +165,6 @@ class Collection:
         return {row["id"]: row for row in rows}
 
 
-def _stem(scene: Any) -> str:
+def _stem(scene: Scene) -> str:
     """The `full_stem` of a first click: picture and object (RClicks writes seven underscores between them)."""
-    return f"{scene.stem}_______{scene.number}" if scene.number else str(scene.stem)
+    return f"{scene.stem}_______{scene.number}" if scene.number else scene.stem

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Bools
+from intrabench.people.slices import window_of
 from intrabench.reporting.pictures import TARGET
 
 Display = Literal["text", "cutout", "shifted", "silhouette", "outline"]
@@ -37,11 +38,10 @@ def displayed(
 
 def _shifted(cut: Picture, mask: Bools, chance: np.random.Generator) -> Picture:
     """A cut-out at another place that holds it whole; at its own if there is no other one."""
-    rows, columns = (np.flatnonzero(mask.any(axis=1 - axis)) for axis in (0, 1))
-    window = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    window = window_of(mask)
     height, width = (side.stop - side.start for side in window)
     free = np.array([(y, x) for y in range(mask.shape[0] - height + 1) for x in range(mask.shape[1] - width + 1)])
-    away = np.abs(free - (rows[0], columns[0])).max(axis=1)
+    away = np.abs(free - (window[0].start, window[1].start)).max(axis=1)
     far = free[away >= min(away.max(), max(height, width) // 2)]  # far enough to be seen
     y, x = far[chance.integers(len(far))]
     found = np.full_like(cut, _GREY)

@@ -21,12 +21,11 @@ from intrabench.errors import IntraBenchError, in_words
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.grid import acquisition_plane
 from intrabench.files.names import file_name
-from intrabench.mask import Bools
+from intrabench.mask import TURNED, Bools, reordered
 from intrabench.people.clicking.displays import Picture
 from intrabench.people.slices import largest_slice, seen, slice_picture
 from intrabench.play.validate import Refused
 from intrabench.target import TargetInfo
-from intrabench.volume import Volume
 
 SLICES = "slices"
 """The folder of pictures, and so the name of the data set, that the clicked slices of scans become."""
@@ -114,7 +113,7 @@ class Scenes:
         named, stem, number, aspect = dataset.short_spec, case, str(info.instance), 1.0
         if index.shape[0] > 1 or index.modality != "natural RGB":
             plane = acquisition_plane(index.shape, index.spacing_mm)
-            spacing = Volume.from_canonical(np.zeros((1, 1, 1)), index.spacing_mm).turned(plane).spacing_mm
+            spacing = reordered(index.spacing_mm, TURNED[plane])
             named, number = SLICES, ""
             stem = file_name(dataset.name, case, f"{info.label}-{info.instance}")
             aspect = spacing[1] / spacing[2]

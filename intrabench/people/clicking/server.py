@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
@@ -18,9 +16,9 @@ from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
 from intrabench.people.clicking.collection import SECONDS, Collection
-from intrabench.people.clicking.displays import Picture
 from intrabench.people.servers.guard import Rates, Rules
 from intrabench.people.servers.page_server import Refusals, answered, page_app, posted
+from intrabench.people.slices import address_of
 from intrabench.play.validate import Refused
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -79,10 +77,11 @@ class _Server:
     def _scene(self, code: str, who: str) -> dict[str, Any]:
         """What a person sees of a target: never its mask, but where the display shows it."""
         picture, shown = self._collection.shown(code, who)
-        told = {"text": shown} if isinstance(shown, str) else {"shown": _address(shown)}
+        told = {"text": shown} if isinstance(shown, str) else {"shown": address_of(Image.fromarray(shown))}
+        told |= {"picture": address_of(Image.fromarray(picture))}
         height, width = picture.shape[:2]
         aspect = self._collection.scenes[code].aspect
-        return {"code": code, "picture": _address(picture), "height": height, "width": width, "aspect": aspect, **told}
+        return {"code": code, "height": height, "width": width, "aspect": aspect, **told}
 
     async def click(self, request: Request) -> Response:
         sent, who = await posted(PostedClick, request), request.state.who
@@ -90,10 +89,3 @@ class _Server:
         given = self._collection.click
         await run_in_threadpool(lambda: given(sent.code, who, sent.id, at, sent.seconds, sent.device))
         return JSONResponse({})
-
-
-def _address(picture: Picture) -> str:
-    """A picture as a PNG in an address of the kind data."""
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "PNG", compress_level=1)
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -6,8 +6,6 @@ score is ours, as in `guideline`, and not published.
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +17,7 @@ from PIL import Image
 from intrabench.mask import Bools, Mask, grow
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, damaged
-from intrabench.people.slices import largest_slice, seen, slice_picture
+from intrabench.people.slices import address_of, largest_slice, seen, slice_picture, window_of
 from intrabench.reporting.pictures import ANSWER, TARGET
 from intrabench.target import Target
 from intrabench.volume import Volume
@@ -77,7 +75,7 @@ def gallery(slices: Sequence[Slice], rng: np.random.Generator) -> dict[str, Any]
         one = slices[number % len(slices)]
         example, one = make(one), staged(one)
         dice = 2 * np.count_nonzero(example & one.area) / (np.count_nonzero(example) + np.count_nonzero(one.area))
-        return {"text": text, "dice": round(float(dice), 3), "picture": _address(one, example)}
+        return {"text": text, "dice": round(float(dice), 3), "picture": address_of(picture_of(one, example))}
 
     def at(dice: float, kind: str) -> Callable[[Slice], Bools]:
         return lambda one: damaged(one.target, kind, dice, rng).to_array(one.target.shape)[0]
@@ -115,7 +113,7 @@ def _reference(one: Slice) -> Bools:
 
 def _elsewhere(one: Slice) -> Bools:
     """The reference at the place of the slice where it meets itself least."""
-    rows, columns = _window(one.area)
+    rows, columns = window_of(one.area)
     part = one.area[rows, columns]
     free = [one.area.shape[axis] - part.shape[axis] for axis in (0, 1)]
     y, x = (0 if first > rest - first else rest for first, rest in zip((rows.start, columns.start), free, strict=True))
@@ -153,7 +151,7 @@ def _ragged(area: Bools, rng: np.random.Generator) -> Bools:
 
 def _bar(area: Bools) -> tuple[slice, slice]:
     """Where a bar lies before the structure, all across it."""
-    rows, columns = _window(area)
+    rows, columns = window_of(area)
     half, middle = max(1, (rows.stop - rows.start) // 12), (rows.start + rows.stop) // 2
     return slice(middle - half, middle + half + 1), columns
 
@@ -181,7 +179,7 @@ def _coarse(one: Slice) -> Slice:
 
 def _blocks(image: NDArray[Any], area: Bools | None = None) -> NDArray[np.float64]:
     """Means over blocks, about eight across the structure. area: of the structure, if the image is not its own."""
-    rows, columns = _window(image if area is None else area)
+    rows, columns = window_of(image if area is None else area)
     block = max(2, min(rows.stop - rows.start, columns.stop - columns.start) // 8)
     padded = np.pad(image, [(0, -side % block) for side in image.shape], mode="edge")
     coarse = padded.reshape(padded.shape[0] // block, block, -1, block).mean(axis=(1, 3))
@@ -189,21 +187,10 @@ def _blocks(image: NDArray[Any], area: Bools | None = None) -> NDArray[np.float6
     return found
 
 
-def _window(area: Bools) -> tuple[slice, slice]:
-    rows, columns = (np.flatnonzero(area.any(axis=1 - axis)) for axis in (0, 1))
-    return slice(int(rows[0]), int(rows[-1]) + 1), slice(int(columns[0]), int(columns[-1]) + 1)
-
-
-def _address(one: Slice, example: Bools) -> str:
-    file = io.BytesIO()
-    picture_of(one, example).save(file, "PNG")
-    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
-
-
 def picture_of(one: Slice, example: Bools) -> Image.Image:
     """The neighbourhood of target and example, enlarged, with both outlines, as people see slices."""
     both = one.area | example
-    rows, columns = _window(both)
+    rows, columns = window_of(both)
     y0, x0, y1, x1 = rows.start, columns.start, rows.stop, columns.stop
     margin = max(3, round(0.15 * max(y1 - y0, x1 - x0)))
     _, y0, x0, _, y1, x1 = grow((0, y0, x0, 1, y1, x1), (0, margin, margin), (1, *both.shape))
