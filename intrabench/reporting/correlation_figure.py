@@ -12,14 +12,14 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.click_tables import click_table
 from intrabench.reporting.correlations import ALL, make_correlations
-from intrabench.reporting.plots import panels_for
+from intrabench.reporting.plots import folded, most_lines, panels_for
 from intrabench.reporting.table import Layout
 from intrabench.statistics.evaluation import Evaluation
 from intrabench.statistics.sources import group_of
 
 _HEADS = {"dsb": "dSB", "dgr": "dGR", "dhh": "dHH", "nsr": "NSR", "interactions": "interactions"}
 _HEADS |= {"seconds_human": "human s", "seconds": "machine s"}
-_SIDE = 0.42  # of a cell, inches
+_SIDE, _LETTERS = 0.42, 14  # of a cell, inches; of a line of its name
 
 
 def correlated(evaluation: Evaluation, columns: Sequence[str] = ()) -> pl.DataFrame:
@@ -50,10 +50,11 @@ def correlation_figure(table: pl.DataFrame, head: Callable[[str], str]) -> Any:
     names = list(dict.fromkeys([*table["a"], *table["b"]]))
     parts = table.partition_by(apart, as_dict=True, maintain_order=True)
     figure, panels = panels_for([_title(key, one) for key, one in parts.items()], False)
-    wide, high = (max(2.6, 1.1 + _SIDE * len(names)), 1.3 + _SIDE * len(names))
-    columns = max(1, min(len(panels), 3))
-    figure.set_size_inches(wide * columns + 0.8, high * -(-len(panels) // columns) + 0.2)
-    labels = [_HEADS.get(name) or _head(name, head) for name in names]
+    labels = [folded(_HEADS.get(name) or _head(name, head), _LETTERS) for name in names]
+    columns, lines = max(1, min(len(panels), 3)), most_lines([panel.get_title() for panel in panels])
+    wide, high = max(2.6, 0.4 + _SIDE * len(names)), 1.1 + 0.16 * lines + _SIDE * len(names)
+    figure.set_size_inches(wide * columns + 1.8, high * -(-len(panels) // columns))
+    figure.set_layout_engine("compressed")  # which keeps cells square
     for number, (panel, one) in enumerate(zip(panels, parts.values(), strict=True)):
         matrix = np.full((len(names), len(names)), np.nan)
         for a, b, pearson, spearman in one.select("a", "b", "pearson", "spearman").iter_rows():
@@ -64,7 +65,7 @@ def correlation_figure(table: pl.DataFrame, head: Callable[[str], str]) -> Any:
         for (row, column), value in np.ndenumerate(matrix):
             if not np.isnan(value):
                 colour = "white" if abs(value) > 0.5 else "black"
-                text = f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+                text = f"{round(value, 2) + 0:.2f}".replace("-", "\N{MINUS SIGN}")  # without minus before 0
                 panel.text(column, row, text, ha="center", va="center", color=colour, fontsize=6)
         panel.set_xticks(range(len(names)), labels, rotation=45, ha="right", rotation_mode="anchor")
         panel.set_yticks(range(len(names)), [""] * len(names) if number % columns else labels)

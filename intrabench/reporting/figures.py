@@ -14,7 +14,9 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.correlation_figure import correlated, correlation_figure
 from intrabench.reporting.footnotes import sentence, undrawn
+from intrabench.reporting.formats import decimals
 from intrabench.reporting.page.curve_data import curve_data
+from intrabench.reporting.page.difficulty import by_difficulty, divisible
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.plots import (
@@ -33,10 +35,11 @@ from intrabench.reporting.plots import (
     style,
 )
 from intrabench.reporting.protocol_figures import figures_of_protocols, protocol_figures
+from intrabench.results.schema import STRATUM, THIRDS
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.evaluation import Evaluation
+from intrabench.statistics.evaluation import Evaluation, about
 from intrabench.statistics.measures import best, scored_by, summary
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
@@ -82,12 +85,15 @@ def write_figures(
         raise IntraBenchError(f"no session in {results} has a value of {metric} to draw; `intrabench table` says why")
     curves = curve_data(steps(rows, of), lines, how)
     head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
-    file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
+    file = parse(metric)[0]
+    of_thirds = sizes, difficulty = f"{file}_by_size", f"{file}_by_{STRATUM}"
     with style():
         drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
         drawn |= protocol_figures(evaluation)
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
-        drawn[sizes] = _sizes(strata(scored, evaluation.pictures), names, head)
+        drawn[sizes] = _by_thirds(strata(scored, evaluation.pictures), "size", SIZES, names, head)
+        if not (thirds := _by_difficulty(evaluation)).is_empty():
+            drawn[difficulty] = _by_thirds(thirds, STRATUM, THIRDS, names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
         ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
         if ranked and evaluation.comparable:  # else no line has all data sets, or they share no target
@@ -100,12 +106,12 @@ def write_figures(
         note = sentence(adapted(rows, ["line"]), names)
         averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
         infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
-        about = filter(None, [selection.words, *evaluation.compared])
-        note = " ".join(filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in about)]))
+        chosen = filter(None, [about(selection, metric), *evaluation.compared])
+        note = " ".join(filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in chosen)]))
         short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
-            words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
-            add_note(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
+            words = " ".join(filter(None, [note, short if name == "ranking" or name in of_thirds else ""]))
+            add_note(figure, words, beside_legend=bool(figure.legends) and name not in of_thirds)  # whose is above
         written = [path for name, figure in drawn.items() for path in save(figure, folder, name, formats)]
     return written, whole.left_out
 
@@ -121,6 +127,7 @@ def drawn_figures(evaluation: Evaluation) -> list[str]:
     swept = swept_dice(scored, evaluation.names, how)
     found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
     found.append(f"{file}_by_size")
+    found += [] if _by_difficulty(fair).is_empty() else [f"{file}_by_{STRATUM}"]
     with suppress(IntraBenchError):
         if fair.comparable:
             ranking(scored, ["line"], how, draws=1)
@@ -220,12 +227,22 @@ def _sweep(swept: pl.DataFrame, strength: str) -> Any:
     return figure
 
 
-def _sizes(means: pl.DataFrame, names: Mapping[int, str], head: str = "Dice") -> Any:
-    """The mean of each line by thirds of the targets by volume."""
+def _by_difficulty(evaluation: Evaluation) -> pl.DataFrame:
+    """`by_difficulty` of the lines; empty if targets cannot be divided."""
+    of = evaluation.statistic
+    scale = metric_of(scored_by(of.metric))
+    each = divisible(replace(of, metric=scale.column).measured(evaluation.rows), scale, evaluation.selection)
+    return pl.DataFrame() if each is None else by_difficulty(evaluation.scored, each, decimals(scale.unit))
+
+
+def _by_thirds(
+    means: pl.DataFrame, third: str, thirds: Sequence[str], names: Mapping[int, str], head: str = "Dice"
+) -> Any:
+    """The mean of each line by thirds of the targets, which are in the column `third`."""
     lines = means["line"].unique().sort().to_list()
     figure, panel = panel_beside([names[line] for line in lines], 1.0)
-    for number, size in enumerate(SIZES):
-        here = means.filter(pl.col("size") == size)
+    for number, one in enumerate(thirds):
+        here = means.filter(pl.col(third) == one)
         if here.height:
             looks = {**look(number), "linestyle": "none"}
             panel.plot(here["value"], [lines.index(line) for line in here["line"]], **looks, label=here["show"][0])

@@ -46,7 +46,7 @@ from intrabench.results.runs import without_home
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
-from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
+from intrabench.statistics.evaluation import Evaluation, about, counted_rows, with_lines
 from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
@@ -110,8 +110,9 @@ def write_report(
     check_html(path)
     if views < 0:
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
-    rows, left_out = counted_rows(results, "dice", selection, more=_SHOWN)
-    lead = leading_score(rows["protocol"], statistic or Statistic(""))
+    asked = statistic or Statistic("")
+    rows, left_out = counted_rows(results, asked, selection, more=_SHOWN)
+    lead = leading_score(rows["protocol"], asked)
     rows, lines = with_lines(rows)
     evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
     content = _content(evaluation, lead, views)
@@ -144,7 +145,7 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str
     }
     return {
         "title": "IntraBench report",
-        "subtitle": "; ".join(filter(None, [made, evaluation.selection.words])),
+        "subtitle": "; ".join(filter(None, [made, about(evaluation.selection, lead.metric)])),
         "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
         "facts": texts.summary(rows, scored),
         "warnings": texts.warnings(evaluation, scored),
