@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.correlation_figure import correlated, correlation_figure
 from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.formats import decimals
@@ -28,6 +27,7 @@ from intrabench.reporting.plots import (
     listed,
     logarithmic,
     look,
+    metric_head,
     most_lines,
     panel_beside,
     panels_for,
@@ -40,7 +40,7 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, aggregate
 from intrabench.statistics.evaluation import Evaluation, about
-from intrabench.statistics.measures import best, scored_by, summary
+from intrabench.statistics.measures import best, scored_by
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import AVERAGE, resample, with_average
@@ -84,11 +84,11 @@ def write_figures(
     if scored["value"].is_null().all():
         raise IntraBenchError(f"no session in {results} has a value of {metric} to draw; `intrabench table` says why")
     curves = curve_data(steps(rows, of), lines, how)
-    head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
+    head, swept = metric_head(metric), swept_dice(scored, names, how, metric_head(metric))
     file = parse(metric)[0]
     of_thirds = sizes, difficulty = f"{file}_by_size", f"{file}_by_{STRATUM}"
     with style():
-        drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
+        drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, metric_head(of)) for n, key in enumerate(EFFORT)}
         drawn |= protocol_figures(evaluation)
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
         drawn[sizes] = _by_thirds(strata(scored, evaluation.pictures), "size", SIZES, names, head)
@@ -101,8 +101,8 @@ def write_figures(
             by = "" if metric == "dice" else f" by {head}"
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
-        if not (between := correlated(evaluation, correlate)).is_empty():
-            drawn["correlations"] = correlation_figure(between, _head)
+        if not (between := correlated(evaluation, correlate)[0]).is_empty():
+            drawn["correlations"] = correlation_figure(between)
         note = sentence(adapted(rows, ["line"]), names)
         averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
         infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
@@ -132,16 +132,8 @@ def drawn_figures(evaluation: Evaluation) -> list[str]:
         if fair.comparable:
             ranking(scored, ["line"], how, draws=1)
             found.append("ranking")
-    found += [] if correlated(fair).is_empty() else ["correlations"]
+    found += [] if correlated(fair)[0].is_empty() else ["correlations"]
     return found
-
-
-def _head(metric: str) -> str:
-    """What a metric is called on an axis: as its protocols call it, if they do."""
-    if metric == "dice":
-        return "Dice"
-    called = {spec: head for preset in PROTOCOLS.values() for head, spec in preset.numbers if summary(spec)}
-    return called.get(metric) or (metric if summary(metric) else metric_of(metric).head)
 
 
 def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:

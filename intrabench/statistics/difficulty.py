@@ -111,7 +111,7 @@ def with_strata(rows: pl.DataFrame, each: pl.DataFrame) -> pl.DataFrame:
     each: `difficulties`.
     """
     names = by_image(rows.select("protocol", *TARGET)).select(TARGET)
-    found = names.join(each.select(*TARGET, *STRATA), on=TARGET, how="left", nulls_equal=True)
+    found = names.join(each.select(*TARGET, *STRATA), on=TARGET, how="left", nulls_equal=True, maintain_order="left")
     return rows.with_columns(found.select(STRATA))
 
 

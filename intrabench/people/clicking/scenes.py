@@ -25,10 +25,8 @@ from intrabench.mask import TURNED, Bools, reordered
 from intrabench.people.clicking.displays import Picture
 from intrabench.people.slices import largest_slice, seen, slice_picture
 from intrabench.play.validate import Refused
+from intrabench.results.merged_clicks import SLICES
 from intrabench.target import TargetInfo
-
-SLICES = "slices"
-"""The folder of pictures, and so the name of the data set, that the clicked slices of scans become."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def by_difficulty(scored: pl.DataFrame, each: pl.DataFrame, digits: int) -> pl.D
     scored: values. each: `difficulties`, whose means have so many decimals.
     """
     thirds = with_strata(scored, each).drop_nulls([STRATUM, "value"])
-    return pooled(thirds, ["line", STRATUM]).join(_shown(each, digits), on=STRATUM)
+    return pooled(thirds, ["line", STRATUM]).join(_shown(each, digits), on=STRATUM).sort("line", STRATUM)
 
 
 def _sets(each: pl.DataFrame, lead: LeadingScore) -> Grid:

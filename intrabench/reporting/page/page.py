@@ -17,6 +17,7 @@ from intrabench.reporting.figures import sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
+from intrabench.reporting.page.correlations import correlation_panel
 from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
 from intrabench.reporting.page.diagnosis import other_targets, slice_grid
@@ -73,6 +74,7 @@ _CONTENTS = {
     "ranking-section": "Ranking",
     "sizes-section": "Sizes",
     "difficulty-section": "Difficulty",
+    "correlations-section": "Correlations",
     "diagnosis-section": "Diagnosis",
     "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
@@ -140,9 +142,8 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str
     scored = scores(rows, policy=lead.policy)
     grids = _tables(evaluation, lead, scored, views)
     made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
-    absent = {
-        f"{name}-section" for name in ("perturbed", "clicking", "own", "difficulty", "diagnosis") if not grids[name]
-    }
+    panels = ("perturbed", "clicking", "own", "difficulty", "correlations", "diagnosis")
+    absent = {f"{name}-section" for name in panels if not grids[name]}
     return {
         "title": "IntraBench report",
         "subtitle": "; ".join(filter(None, [made, about(evaluation.selection, lead.metric)])),
@@ -214,6 +215,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame, view
         **claim_section(same, fair.lines, lead),
         "sizes": tables.thirds_grid("sizes", strata(scored, evaluation.pictures), "size", SIZES, lines, marked, lead),
         **difficulty_panel(evaluation, lead, marked, views),
+        **correlation_panel(fair),
         "diagnosis": [*filter(None, [by_slice, others])],
         "slices": by_slice,
         "other_targets": others,
