@@ -85,7 +85,8 @@ class Scenes:
         self.notes = list(dict.fromkeys(self.notes))
         check_targets(indexes, targets)
         if not self._scenes:
-            raise IntraBenchError("; ".join(["there is no target to click", *self.notes]))
+            found = "; ".join(["there is no target to click", *self.notes])
+            raise IntraBenchError(f"{found}; give another data set or display")
         self.picture_of = lru_cache(maxsize=8)(self._picture_of)
 
     def __len__(self) -> int:
