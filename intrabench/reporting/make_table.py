@@ -166,8 +166,8 @@ def make_table(
     else:
         table = _of_metric(rows, layout, per_round, interval, counts)
     check_round(rows, round, folder)
-    chosen = about(selection, layout.metric, [] if difficulty else [*names, columns])
-    heading = "; ".join(filter(None, [table.heading, chosen]))
+    words = about(selection, layout.metric, [] if difficulty else [*names, columns])
+    heading = "; ".join(filter(None, [table.heading, words]))
     return replace(table, heading=heading, left_out=[*left_out, *table.left_out])
 
 
