@@ -123,11 +123,15 @@ def counted_rows(
 
 
 def selected_rows(
-    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = (), more: Sequence[str] = ()
+    root: Path,
+    selection: Selection = EVERYTHING,
+    by: Sequence[str] = (),
+    more: Sequence[str] = (),
+    protocol: str = "",
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The same with those of divided images."""
+    """The same with those of divided images. protocol: that is wanted, for the message; else the selected one."""
     columns = [name for name in SCHEMA if name in {*STATISTICAL, *by, *more}]
-    rows, left_out = current(some_rows(root, "".join(selection.protocol[:1]), columns), by, root=root)
+    rows, left_out = current(some_rows(root, protocol or "".join(selection.protocol[:1]), columns), by, root=root)
     return selection.of(rows, root), left_out
 
 
