@@ -104,7 +104,7 @@ def superpixels_tune(
     workers: Workers = "auto",
     timeout: Timeout = 600.0,
 ) -> None:
-    """Choose parameters: the least 1 - Rec + UE of all combinations on training images, such as --cases subset:train.
+    """Choose parameters: the least 1 - Rec + UE of all combinations on training images, such as --cases subset:val.
 
     Settings that make less than half or more than twice the number asked for are out. Between the numbers parameters
     are linear, beyond them those of the nearest. `intrabench superpixels run --tuned FILE` uses them.
