@@ -207,8 +207,8 @@ def test_parameters_are_tuned_and_used(say: Callable[..., Said], wording: Snapsh
     assert table["method"].to_list() == [f"slic (tuned={best})"]
     assert "SLIC" in say("superpixels", "table", "--reference", "paper", "--out", "out", "--csv").out
     Path("few.py").write_text(FEW)
-    words = ("tune", *data, "-m", "few", "--plugin", "few.py", "--grid", "many=3/4", "--segments", "5,60")
-    partly = say("superpixels", *words, "--file", "part.toml")
+    few = ("tune", *data, "-m", "few", "--plugin", "few.py", "--grid", "many=3/4", "--segments", "5,60")
+    partly = say("superpixels", *few, "--file", "part.toml")
     assert (partly.code, partly.err.splitlines()[-2:]) == (0, wording)
     assert 'tuned = "5;many=3"' in Path("part.toml").read_text()
     Path("other.toml").write_text('["labels:folder=/etc"]\ntuned = "400;sigma=1"\n')
