@@ -136,11 +136,18 @@ def about(selection: Selection, metric: str, names: Sequence[str] = ()) -> str:
 
 
 def selected_rows(
-    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = (), more: Sequence[str] = ()
+    root: Path,
+    selection: Selection = EVERYTHING,
+    by: Sequence[str] = (),
+    more: Sequence[str] = (),
+    protocol: str = "",
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The rows that count and are selected, also those of divided images; rows do not say how difficult targets are."""
+    """The rows that count and are selected, also those of divided images; rows do not say how difficult targets are.
+
+    protocol: that is wanted, for the message; else the selected one.
+    """
     columns = [name for name in SCHEMA if name in {*STATISTICAL, *by, *more}]
-    rows, left_out = current(some_rows(root, "".join(selection.protocol[:1]), columns), by, root=root)
+    rows, left_out = current(some_rows(root, protocol or "".join(selection.protocol[:1]), columns), by, root=root)
     return selection.of(rows, root), left_out
 
 
