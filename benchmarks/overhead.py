@@ -182,7 +182,7 @@ def played(
     started = clock()
     with runner.model.open(volume) as image:
         buffer = WriteBuffer(writer.take, IntegrityCheck(volume, targets.values()))
-        opened = OpenedTask(task, volume, targets, other_targets(scene, "axial"), image, buffer)
+        opened = OpenedTask(task, volume, targets, other_targets(scene, "axial", targets), image, buffer)
         player.play_batches(opened, batches_of(task.specs, ()))
     buffer.flush()
     return clock() - started
