@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -75,6 +78,24 @@ def cpu(call: Callable[[], Any]) -> Way:
         started = process_time()
         call()
         return process_time() - started
+
+    return way
+
+
+def whole(command: Callable[[], Sequence[str]]) -> Way:
+    """A command of Python as a way, whose CPU seconds are those of a fresh process and of all that this starts.
+
+    command: gives its words after ``python -m``, anew for each call.
+    """
+
+    def way() -> float:
+        before = os.times()
+        process = [sys.executable, "-m", *command()]
+        done = subprocess.run(process, cwd=Path(__file__).parents[1], capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"{' '.join(process)} ended with exit code {done.returncode}: {done.stderr.strip()[-400:]}")
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     return way
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from benchmarks.comparison import MINIATURE, compare, cpu
-from benchmarks.overhead import SPACING, Painter, played
+from benchmarks.overhead import played
+from benchmarks.painter import SPACING, Painter
 from benchmarks.peers import DAVIS
 from intrabench.datasets.base import Dataset, DatasetCard, Files
 from intrabench.davis.metrics import batched

@@ -27,9 +27,9 @@ How fast IntraBench is. `make bench` printed all of this on {day}, on {machine}.
 `.venv/bin/python -m benchmarks --write` measures it again and renews this page, `.venv/bin/python -m benchmarks NAME`
 runs one benchmark. [Many results](scale.md) has folders with very many sessions.
 
-Tables compare with other programs: CPU milliseconds of one target, answer or frame, on one thread. Both ways take turns
-in one process: peer, ours, peer, ours. Each number is the fastest call of its turn; the spread is by how much the
-slower of both turns took longer.
+Tables compare with other programs: CPU milliseconds of one target, answer or frame, on one thread, or of a whole
+command. Both ways take turns in one process: peer, ours, peer, ours. Each number is the fastest call of its turn; the
+spread is by how much the slower of both turns took longer.
 """
 
 NOTHING = "Nothing was measured yet since the benchmarks have changed.\n"

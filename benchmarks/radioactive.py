@@ -1,19 +1,29 @@
-"""Static prompters: against RadioActive itself, with a model that answers at once."""
+"""Static prompters: against RadioActive itself, with a model that answers at once; also whole commands, from the start.
+
+A whole command is a fresh process that imports what it needs, and plays three prompters on six targets. RadioActive's
+does not import its networks, nor evaluate the files that it wrote. Ours plays a plug-in, by default and without
+workers, on a scan that is prepared; and on one that is not.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 import nibabel as nib
 import numpy as np
 
-from benchmarks.comparison import compare, cpu
-from benchmarks.overhead import SIZES, VOXELS, Painter, Six, ellipsoids, ours
+from benchmarks import painter
+from benchmarks.comparison import compare, cpu, whole
+from benchmarks.overhead import ours
+from benchmarks.painter import SIZES, VOXELS, Painter, Six, ellipsoids
 from benchmarks.peers import RADIOACTIVE
+from benchmarks.radioactive_run import play, prompters
 from intrabench.datasets.cases import store as cases
 
 PROMPTERS = {
@@ -24,65 +34,12 @@ PROMPTERS = {
 PRESETS = {"Dice and IoU": "overlap@1", "default metrics": "basic@1"}
 
 
-def inferer(base: Any, transforms: Any) -> Any:
-    """A model of RadioActive that paints what `Painter` paints, in the steps of its own models of slices."""
-
-    class Instant(base):  # type: ignore[misc]
-        dim, supported_prompts, transform_reverses_order = 2, ("box", "point"), True
-
-        def load_model(self, checkpoint_path: Any, device: Any) -> None:
-            return None
-
-        def preprocess_img(self, img: Any) -> Any:
-            return img
-
-        def preprocess_prompt(self, prompt: Any) -> Any:
-            return prompt
-
-        def set_image(self, img_path: Any) -> None:
-            if self._image_already_loaded(img_path):
-                return
-            image: Any = nib.load(img_path)
-            self.orig_affine, self.orig_shape = image.affine, image.shape
-            self.img, self.inv_trans_dense = self.transform_to_model_coords_dense(image, is_seg=False)
-            self.loaded_image = img_path
-
-        def transform_to_model_coords_dense(self, nifti: Any, is_seg: bool) -> Any:
-            return transforms.orig_to_SAR_dense(nifti)
-
-        def transform_to_model_coords_sparse(self, coords: Any) -> Any:
-            return transforms.orig_to_canonical_sparse_coords(coords, self.orig_affine, self.orig_shape)
-
-        def predict(self, prompt: Any, prev_seg: Any = None, promptstep_in_model_coord_system: bool = False) -> Any:
-            if not promptstep_in_model_coord_system:
-                prompt = self.transform_promptstep_to_model_coords(prompt)
-            found = np.zeros(self.img.shape, np.uint8)
-            for z, box in (prompt.boxes or {}).items() if prompt.has_boxes else ():
-                x0, y0, x1, y1 = (int(side) for side in box)
-                found[int(z), y0 : y1 + 1, x0 : x1 + 1] = 1
-            for z, y, x in prompt.coords.astype(int).tolist() if prompt.has_points else ():
-                found[z, max(y - 5, 0) : y + 6, max(x - 5, 0) : x + 6] = 1
-            return self.inv_trans_dense(found), None, found
-
-    return Instant(None, "cpu")
-
-
-def theirs(prompter: Any, image: Path, labels: Path, folder: Path) -> None:
-    """All instances of a scan, in the steps of its `run_experiments_organ`: truth, prompts, answer, Dice, file."""
-    for value in range(1, len(VOXELS) + 1):
-        read: Any = nib.load(labels)
-        truth = np.where(read.get_fdata() == value, 1, 0).astype(np.uint8)
-        prompter.set_groundtruth(nib.Nifti1Image(truth, read.affine))
-        found = prompter.predict_image(image_path=image)
-        found.predicted_image.to_filename(folder / f"{value}.nii.gz")
-
-
 def main() -> None:
-    """Print CPU milliseconds per instance at both sizes, and the ratios."""
-    modules = RADIOACTIVE.found("model.inferer", "utils.transforms", "prompts.prompter")
-    if modules is None:
+    """Print CPU milliseconds per instance at both sizes, then of whole commands, and the ratios."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users do not set it, and starts would take longer
+    peers = prompters([*PROMPTERS.values()])
+    if peers is None:
         return
-    base, transforms, prompters = modules
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["INTRABENCH_DATA"] = str(folder / "data")
@@ -93,22 +50,49 @@ def main() -> None:
             nib.save(nib.Nifti1Image(ellipsoids(shape).transpose(2, 1, 0), affine), labels)
             nib.save(nib.Nifti1Image(np.zeros(shape[::-1], np.int16), affine), image)
             for prompter, cls in PROMPTERS.items():
-                peer = getattr(prompters, cls)(inferer(base.Inferer, transforms))
+                peer = peers[cls]
                 peer.inferer.set_image(image)
                 for what, preset in PRESETS.items():
                     compare(
                         f"{prompter}, {size}, {what}",
                         str(RADIOACTIVE),
-                        cpu(partial(theirs, peer, image, labels, folder)),
+                        cpu(partial(play, [peer], image, labels, folder, len(VOXELS))),
                         partial(all_of, dataset, prompter, folder / preset / size / cls, preset),
                         targets=len(VOXELS),
                         times=2,
                     )
+        commands(folder, "x".join(map(str, SIZES[0])))
 
 
 def all_of(dataset: Six, prompter: str, folder: Path, preset: str) -> float:
     """CPU seconds of ours for all instances, with the same painter, slice by slice."""
     return ours(dataset, prompter, folder, Painter(), 0, preset) * len(VOXELS)
+
+
+def commands(folder: Path, size: str) -> None:
+    """Whole commands on the scan of this size."""
+    numbers = count()
+    theirs = [str(folder / f"{size}.nii"), str(folder / f"{size}.nii.gz"), str(folder), str(len(VOXELS))]
+
+    def run(*more: str, fresh: bool = False) -> Sequence[str]:
+        if fresh:
+            shutil.rmtree(os.environ["INTRABENCH_DATA"], ignore_errors=True)
+        options = [*(f"--prompter={one}" for one in PROMPTERS), *more, f"--out={folder / f'run{next(numbers)}'}"]
+        return ["intrabench", "run", "--plugin", painter.__file__, "-m", "painter", "-d", f"six:shape={size}", *options]
+
+    ways: dict[str, Callable[[], Sequence[str]]] = {
+        "whole command": run,
+        "whole command, --workers 0": partial(run, "--workers=0"),
+        "whole command, --workers 0, the scan is converted": partial(run, "--workers=0", fresh=True),
+    }
+    for what, command in ways.items():
+        compare(
+            f"{what}, {len(PROMPTERS)} prompters x {len(VOXELS)} targets, {size}, default metrics",
+            str(RADIOACTIVE),
+            whole(lambda: ["benchmarks.radioactive_run", *theirs, *PROMPTERS.values()]),
+            whole(command),
+            times=2,
+        )
 
 
 if __name__ == "__main__":

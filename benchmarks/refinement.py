@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from benchmarks.comparison import MINIATURE, compare
-from benchmarks.overhead import SIZES, VOXELS, Six, by_protocols, ellipsoids, ours
+from benchmarks.overhead import by_protocols, ours
+from benchmarks.painter import SIZES, VOXELS, Six, ellipsoids
 from intrabench.datasets.cases import store as cases
 from intrabench.mask import Bools, Mask, Region
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request

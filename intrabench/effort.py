@@ -68,6 +68,16 @@ class EffortTable:
         found: dict[str, Any] = json.loads(self.text)
         return found
 
+    @cached_property
+    def prices(self) -> dict[str, tuple[float, tuple[tuple[str, float], ...], float]]:
+        """Of each kind of action what it costs, what each of what it counts (an attribute), and once in a round."""
+        found = {}
+        for kind, entry in self.costs.items():
+            if isinstance(entry, dict):
+                counted = tuple((f"{one}s", entry[f"per_{one}"]) for one in COUNTED if f"per_{one}" in entry)
+                found[kind] = entry["each"], counted, entry.get("once_per_round", 0.0)
+        return found
+
 
 @cache
 def shipped(name: str) -> EffortTable:
@@ -99,13 +109,12 @@ def cost(actions: Iterable[Action], by: str | EffortTable) -> float:
     total = 0.0
     once: dict[str, float] = {}
     for action in actions:
-        if action.kind not in found.costs:
+        if action.kind not in found.prices:
             raise IntraBenchError(
                 f"the effort table {found.id} has no cost for the action {action.kind!r}; add it there"
             )
-        entry = found.costs[action.kind]
-        total += entry["each"] + sum(entry.get(f"per_{one}", 0) * getattr(action, f"{one}s", 0) for one in COUNTED)
-        once[action.kind] = entry.get("once_per_round", 0.0)
+        each, counted, once[action.kind] = found.prices[action.kind]
+        total += each + sum([price * getattr(action, name, 0) for name, price in counted])
     return total + sum(once.values())
 
 

@@ -279,8 +279,11 @@ class _Setting:
 
 def global_state() -> Mapping[str, Any]:
     """The values that are set now."""
+    settings = _settings()
+    with suppress(Exception):
+        return {setting.what: setting.get() for setting in settings}
     found: dict[str, Any] = {}
-    for setting in _settings():
+    for setting in settings:
         with suppress(Exception):  # a folder that was deleted or is ITK's; settings of torch that exclude each other
             found[setting.what] = setting.get()
     return found
@@ -289,6 +292,8 @@ def global_state() -> Mapping[str, Any]:
 def restore(before: Mapping[str, Any]) -> str:
     """Set all values as `global_state` found them; what had changed, and what to write instead, or nothing."""
     changed = ""
+    if global_state() == before:  # nearly always, and it is asked for each batch
+        return changed
     for setting in _settings():
         was = before.get(setting.what, setting.usual)
         with suppress(Exception):

@@ -159,6 +159,8 @@ class Prompts:
     @property
     def by_hand(self) -> Prompts:
         """What the hand gave, without the prompts that were derived from that."""
+        if not self.derived:
+            return self
         return replace(self, points=self.clicked_points, boxes2d=self.drawn_boxes2d, clicked=None, drawn=None)
 
     @property

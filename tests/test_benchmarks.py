@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import NAMES, output
-from benchmarks.comparison import Comparison, compare, figures, recorded
+from benchmarks.comparison import Comparison, compare, figures, recorded, whole
 from benchmarks.page import PAGE, Output, Stored
 from benchmarks.peers import Peer
 
@@ -36,6 +36,15 @@ def test_both_ways_take_turns(capsys: pytest.CaptureFixture[str]) -> None:
     assert found.spread == pytest.approx(1)
     assert found.cells() == ["work", "3, 6", "150, 300", "50, 50", "100%"]
     assert capsys.readouterr().out == f"{found.line()}\n"
+
+
+def test_a_whole_command_counts_its_process() -> None:
+    idle, busy = (
+        whole(lambda work=work: ["timeit", "-n1", "-r1", work])() for work in ("pass", "sum(range(30000000))")
+    )  # type: ignore[misc]
+    assert 0 < idle < busy
+    with pytest.raises(SystemExit, match="no_such_module_here"):
+        whole(lambda: ["no_such_module_here"])()
 
 
 def test_the_page_has_a_comparison_once() -> None:

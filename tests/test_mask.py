@@ -37,6 +37,22 @@ def test_the_box_is_tight(array: np.ndarray) -> None:
         assert mask.array.size == 0
 
 
+@given(dense, st.integers(0, 9))
+def test_stacked_slices_are_their_stack(array: np.ndarray, z: int) -> None:
+    before = array.copy()
+    stacked, whole = Mask.stacked(list(array), z), Mask.of(array, (z, 0, 0))
+    assert stacked.start == whole.start
+    assert np.array_equal(stacked.array, whole.array)
+    assert np.array_equal(array, before)
+
+
+def test_stacked_slices_may_be_of_any_type_but_not_probabilities() -> None:
+    slices = [np.array([[0, 2]], np.uint8), np.array([[1.0, 0.0]])]
+    assert Mask.stacked(slices, 3).coordinates().tolist() == [[3, 0, 1], [4, 0, 0]]
+    with pytest.raises(ValueError, match="holds other float64"):
+        Mask.stacked([*slices, np.array([[0.5, 0.0]])], 3)
+
+
 @given(dense, st.integers(-1, 4))
 def test_a_slice_is_that_slice(array: np.ndarray, z: int) -> None:
     expected = np.zeros_like(array)

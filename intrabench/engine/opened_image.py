@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from intrabench.datasets.cases.stored_case import StoredCase
@@ -69,6 +69,13 @@ def make_session(
     )
 
 
-def other_targets(stored: StoredCase, plane: Plane) -> OtherTargets:
-    """The targets of a case, for answers in a plane that may fit others better."""
-    return OtherTargets(lambda ids: [one.turned(plane) for one in stored.targets(ids)])
+def other_targets(stored: StoredCase, plane: Plane, known: Mapping[str, Target]) -> OtherTargets:
+    """The targets of a case, for answers in a plane that may fit others better. known: those that are read, by id."""
+
+    def read() -> list[Target]:
+        ids = [info.id for info in stored.index.targets]
+        missing = [id for id in ids if id not in known]
+        others = {one.id: one.turned(plane) for one in (stored.targets(missing) if missing else ())}
+        return [known.get(id) or others[id] for id in ids]
+
+    return OtherTargets(read)

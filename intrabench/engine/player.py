@@ -121,7 +121,7 @@ class Player:
             else:
                 last = LARGEST_BATCH if image.costly_calls else LAST_BATCH
                 coming = batches_of(specs, suspects, self._fullness(task), last)
-                opened = OpenedTask(task, volume, targets, other_targets(stored, task.plane), image, buffer)
+                opened = OpenedTask(task, volume, targets, other_targets(stored, task.plane, targets), image, buffer)
                 left += self.play_batches(opened, coming)
         finally:  # Ctrl-C keeps the sessions that are complete
             if buffer is not None:

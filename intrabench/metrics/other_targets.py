@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from threading import Lock
@@ -41,12 +41,12 @@ class _Packed:
 
 
 class OtherTargets:
-    """All targets of a case, for their own sessions to look at the others. read: gives those with some ids, None: all.
+    """All targets of a case, for their own sessions to look at the others. read: gives them.
 
     They are read when an answer is first compared that is not nearly right, and then kept.
     """
 
-    def __init__(self, read: Callable[[Iterable[str] | None], Sequence[Target]]) -> None:
+    def __init__(self, read: Callable[[], Sequence[Target]]) -> None:
         self._read, self._lock = read, Lock()
         self._packed: Sequence[_Packed] | None = None
 
@@ -82,8 +82,7 @@ class OtherTargets:
     def _all(self) -> Sequence[_Packed]:
         with self._lock:  # sessions are measured in several threads
             if self._packed is None:
-                read = self._read(None)
-                self._packed = [_Packed(one.id, one.person, one.mask.box, one.mask.pack()) for one in read]
+                self._packed = [_Packed(one.id, one.person, one.mask.box, one.mask.pack()) for one in self._read()]
             return self._packed
 
 

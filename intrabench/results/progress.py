@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.results.parts import PROGRESS, finished_of
 from intrabench.results.schema import SCHEMA
+from intrabench.results.statuses import UNDONE
 from intrabench.target import WHOLE_CASE
 
 _NONE = pl.DataFrame(schema={name: SCHEMA[name] for name in PROGRESS})
@@ -61,14 +62,17 @@ class Progress:
 
     def played(self, rows: pl.DataFrame) -> None:
         """Add rows that are newer than all others: if they complete their sessions, earlier ones need no look."""
-        rows = rows.select(PROGRESS)
-        sessions = set(rows["session"].to_list())
-        lost = WHOLE_CASE in rows["target"]
-        if lost or any(finished_of(rows, rounds) != sessions for rounds in self._finished):
+        rows = rows[list(PROGRESS)]
+        sessions, targets, numbers, statuses, ended, _ = (column.to_list() for column in rows)
+        done = [
+            {session for session, number, over in zip(sessions, numbers, ended, strict=True) if over or number >= last}
+            for last in self._finished
+        ]
+        if WHOLE_CASE in targets or not {*statuses}.isdisjoint(UNDONE) or any(one != {*sessions} for one in done):
             self.add(rows)
             return
         for finished in self._finished.values():
-            finished |= sessions
+            finished.update(sessions)
         self._unsorted.append(rows)
 
     def _sort(self) -> None:

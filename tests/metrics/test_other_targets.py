@@ -33,7 +33,7 @@ def case_of(labels: np.ndarray) -> list[Target]:
 
 
 def fits_better(every: list[Target], target: int, answer: np.ndarray) -> str | None:
-    others = OtherTargets(lambda ids: every)
+    others = OtherTargets(lambda: every)
     return others.fitting_better(MaskPair(every[target], Mask.of(answer)))
 
 

@@ -347,9 +347,7 @@ def _reduced(jobs: Sequence[_Job], results: Sequence[SliceResult]) -> list[_Deco
     for job, following in zip(ordered, [*ordered[1:], None], strict=True):
         run.append(job)
         if following is None or following.work is not job.work or following.z != job.z + 1:
-            planes = [plain(results[first[one]].mask) for one in run]
-            array = np.stack(planes) if len(planes) > 1 else planes[0][None]
-            masks[first[run[0]]] = Mask.of(array, (run[0].z, 0, 0))
+            masks[first[run[0]]] = Mask.stacked([results[first[one]].mask for one in run], run[0].z)
             run = []
     logits = [
         half(result.logits) if first[job] == number and job.work.remembers and result.logits is not None else None

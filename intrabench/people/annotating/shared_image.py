@@ -59,8 +59,8 @@ class SharedImage:
             self._stored = cases.open_case(image_task.dataset, image_task.case)
             stored, plane, job = self._stored, image_task.plane, image_task.job
             self.volume = stored.volume.turned(plane)
-            self._others = other_targets(stored, plane)
             self._integrity, self._targets = IntegrityCheck(self.volume), dict[str, Target]()
+            self._others = other_targets(stored, plane, self._targets)
             self._image = self._stack.enter_context(opened_image(image_task.runner, self.volume, job.strict))
 
     def session(self, spec: SessionSpec) -> PersonSession:
