@@ -140,7 +140,8 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     note(f"results in {folder}; `{command}{_out_option(out)}` shows all of them")
     if option := further(rows["prompter"].unique()):
         note(f"`{command} {option}{_out_option(out)}` shows how much it matters where people click")
-    if options.cache_embeddings is not False and (line := usage_line(quota_gb(options.cache_gb))):
+    kept = options.cache_embeddings is not False and summary.encode_s > 0
+    if kept and (line := usage_line(quota_gb(options.cache_gb))):
         note(line)
     for line in summary.left_out:
         echo(line, err=True)

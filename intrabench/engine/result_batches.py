@@ -85,6 +85,7 @@ def _count(summary: Summary, session: Session | Divided) -> None:
     scored = [row for row in session.rows if row["status"] not in (*FAILED, "not_applicable")]
     summary.computed += 1
     summary.keys.add(session.key)
+    summary.encode_s += sum(row.get("encode_s") or 0.0 for row in session.rows)
     if session.failure is not None:
         summary.fail(session.failure)
     summary.unmeasured.update(session.problems)

@@ -24,7 +24,7 @@ class Summary:
     sentence for each data set whose stored cases are of other patients now. unmeasured: sessions in which a metric
     failed, by its column and the reason. undefined, measured: sessions in which a metric was None in every round,
     and those in which it was not, by its column. by_definition: the names of metrics that ship, which are None only
-    where they mean nothing, by their columns.
+    where they mean nothing, by their columns. encode_s: seconds of encoding.
     """
 
     total: int = 0
@@ -41,6 +41,7 @@ class Summary:
     measured: Counter[str] = field(default_factory=Counter)
     by_definition: dict[str, str] = field(default_factory=dict)
     keys: set[str] = field(default_factory=set)
+    encode_s: float = 0.0
 
     def add(self, other: Summary) -> None:
         """Count what came of some more sessions."""

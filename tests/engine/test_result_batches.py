@@ -14,12 +14,15 @@ import intrabench
 from intrabench.cli.options import ROUNDS_HELP
 from intrabench.errors import FailedSessions
 from intrabench.metrics.partition_metric import PartitionMetric
+from intrabench.models.parts import embedding_cache
 from intrabench.protocols import ROUNDS
 from intrabench.registry import registry
 from tests.conftest import Said
+from tests.engine.test_slice_runs import PLUGIN
 from tests.wording import sentence_with
 
 SMALL = "phantom:shape=16x32x32,instances=3"
+MODELS = ("box_fill", "boxes", "boxes")
 METRIC = """
 from dataclasses import dataclass
 from intrabench import Metric, Prompter
@@ -95,3 +98,15 @@ def test_the_table_of_a_run_says_what_its_numbers_are(
 def test_the_help_says_how_many_rounds_there_are(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     assert f"{ROUNDS} with" in ROUNDS_HELP
     assert wording == ROUNDS_HELP
+
+
+def test_kept_embeddings_are_told_by_runs_that_encode(
+    say: Callable[..., Said], data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not by a model without an encoder, nor by a run in which all was done already."""
+    monkeypatch.setattr(embedding_cache, "REPORTED", 0)
+    (data / "embeddings").mkdir(parents=True)
+    Path("boxes.py").write_text(PLUGIN)
+    words = ("-p", "box_volume", "-d", SMALL, "--plugin", "boxes.py")
+    told = ["embeddings for later runs" in say("run", "-m", model, *words).out for model in MODELS]
+    assert told == [False, True, False]

@@ -3,8 +3,8 @@
 First the rows of the box along its finest axis say for each of their voxels how many steps the nearest goal in the row
 is away. Then each voxel that asks looks at the rows around it, the nearest rows first, until the next are further away
 than what it has found. Near a goal that takes a few rows. So the cost grows with the number of those that ask and with
-the squares of their distances, and of the box there are only bytes. Those that are too far away ask a k-d tree; if they
-are a large share of the box, the distances of the whole box are found instead (`transform`).
+the squares of their distances, and of the box there are only bytes. For those that are too far away the distances of
+whole planes are found instead (`transform`); if they are few for their box, they ask a k-d tree.
 
 Steps are whole numbers, scaled, squared and added in the order z, y, x, as SciPy's distance transform does. So the same
 offset has the same distance, whichever way led to it.
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Floats
-from intrabench.metrics.parts.transform import Corner, Spacing, Voxels, squared_distances
+from intrabench.metrics.parts.transform import Corner, Spacing, Voxels, look_along_rows, lower_squared_distances
 
 MOST_ROWS = 1600
 """About how many rows are looked at before a k-d tree is faster."""
@@ -38,9 +38,11 @@ FAR = 0.75
 SOME = 0.7
 """While more than this share waits for further rows, to leave out the others takes longer than to serve them, too."""
 LOOKS = 1
-"""After so many rows for each voxel of the box, its transform is about to be faster."""
+"""After so many rows for each voxel of the box, to look at planes is about to be faster."""
 CROWDED = 12
-"""It is faster than the k-d tree if at most so many voxels of the box are there for each one that still waits."""
+"""This holds if at most so many voxels of the box are there for each one that still waits."""
+PLANES_PER_VOXEL = 35
+"""If the planes have more voxels for each one that asks, the k-d tree is faster."""
 _NONE: dict[Any, int] = {np.uint8: 2**7, np.uint16: 2**15}
 """Steps where a row has no goal: as many again overflow nothing."""
 
@@ -66,10 +68,8 @@ class Nearest:
         rows = self._rows_around(low, high, len(squared))
         if rows is not None:
             left = rows.search(asking, squared)
-        if rows is not None and rows.crowded(squared[left].size):
-            squared[left] = rows.transform(self._goals, asking[:, left])
-        elif squared[left].size:
-            squared[left] = self._by_tree(asking[:, left])
+        if squared[left].size:
+            squared[left] = self._from_afar(asking[:, left], squared[left])
         return np.sqrt(squared, out=squared)
 
     def _rows_around(self, low: Corner, high: Corner, count: int) -> _Rows | None:
@@ -83,6 +83,18 @@ class Nearest:
         rows.lead_to(self._goals)
         self._rows = rows if rows.bytes <= self._keep else None
         return rows
+
+    def _from_afar(self, asking: Voxels, squared: Floats) -> Floats:
+        """(n,) squared distances in mm² of voxels (3, n), of which `squared` are known to some of the goals."""
+        z, y, _ = np.ptp(asking, axis=1) + 1
+        planes = int(z * y) * (self._high[2] - self._low[2] + 1)
+        few = planes > PLANES_PER_VOXEL * len(squared)
+        return self._by_tree(asking) if few else self._from_planes(asking, squared)
+
+    def _from_planes(self, asking: Voxels, squared: Floats) -> Floats:
+        """The same, whatever their distances."""
+        lower_squared_distances(squared, asking, self._goals, self._spacing_mm, MOST_BYTES)
+        return squared
 
     def _by_tree(self, asking: Voxels) -> Floats:
         """(n,) squared distances in mm² from a k-d tree."""
@@ -127,23 +139,11 @@ class _Rows:
         self._flat = np.full(self._rim + math.prod(self._shape) + 1, none, self._kind)
         steps = self._flat[self._rim : -1].reshape(self._shape)[self._front :]
         self._flat[self._rim + self._front * steps[0].size :][self._index(goals)] = 0
-        step, spare = 1, np.empty_like(steps)
-        while step < self._length:  # 1, 2, 4, ... steps in one direction make any number of them
-            np.add(steps, self._kind(step), out=spare)
-            np.minimum(steps[:, step:], spare[:, :-step], out=steps[:, step:])
-            np.minimum(steps[:, :-step], spare[:, step:], out=steps[:, :-step])
-            step *= 2
+        look_along_rows(steps)
 
     def crowded(self, count: int) -> bool:
-        """Whether so many voxels that ask are a large share of the box, and its distances no more than it may take."""
-        return count * CROWDED > self.voxels and self.voxels * 8 <= MOST_BYTES
-
-    def transform(self, goals: Voxels, asking: Voxels) -> Floats:
-        """(n,) squared distances in mm² of `asking` (3, n) to the nearest of `goals` (3, m), from those of the box."""
-        low = np.reshape(self.low, (3, 1))
-        z, y, x = (last - first + 1 for first, last in zip(self.low, self.high, strict=True))
-        places = np.ravel_multi_index(tuple(asking - low), (z, y, x))
-        return squared_distances(goals - low, (z, y, x), self._spacing_mm).take(places)
+        """Whether so many voxels that ask are a large share of the box."""
+        return count * CROWDED > self.voxels
 
     def search(self, asking: Voxels, squared: Floats) -> NDArray[np.intp]:
         """Lower (n,) `squared` to the squared distances of `asking` (3, n); returns the indices of those still open."""

@@ -1,6 +1,7 @@
-"""Nearest voxels, against all pairs: by rows, by the k-d tree, by both, by a transform of the box, and asked again."""
+"""Nearest voxels, against all pairs: by rows, by the k-d tree, by planes, by several of them, and asked again."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.metrics.parts import nearest
 from intrabench.metrics.parts.nearest import Nearest
-from intrabench.metrics.parts.transform import Corner, Spacing, squared_distances
+from intrabench.metrics.parts.transform import Corner, Spacing, Voxels, lower_squared_distances
 
 SPACINGS = [(1.0, 1.0, 1.0), (3.0, 0.7, 0.8), (0.7, 3.0, 0.8), (0.8, 0.8, 5.0), (0.1, 1.3, 2.9)]
 
@@ -47,6 +48,7 @@ def most_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """Few rows, so that the k-d tree has to answer for the rest; or as many as usual."""
     monkeypatch.setattr(nearest, "MOST_ROWS", request.param)
     monkeypatch.setattr(nearest, "BOX_PER_VOXEL", 10**9)
+    monkeypatch.setattr(nearest, "PLANES_PER_VOXEL", 0)
     nearest._rows_around.cache_clear()
     yield
     nearest._rows_around.cache_clear()
@@ -82,12 +84,17 @@ def test_rows_round_as_all_pairs_do(goals: NDArray[np.intp], asking: NDArray[np.
 
 
 @pytest.mark.parametrize("limit", ["MOST_BYTES", "BOX_PER_VOXEL"])
-def test_a_tree_answers_where_the_box_is_too_large(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("per_voxel", [0, 10**9])
+def test_a_tree_or_planes_answer_where_the_box_is_too_large(
+    limit: str, per_voxel: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(0)
     goals, asking = rng.integers(0, 30, (3, 200)), rng.integers(0, 30, (3, 100))
     by_rows = found(goals, asking, (2.0, 0.7, 0.9))
     monkeypatch.setattr(nearest, limit, 0)
+    monkeypatch.setattr(nearest, "PLANES_PER_VOXEL", per_voxel)
     monkeypatch.setattr(nearest._Rows, "search", None)
+    monkeypatch.setattr(Nearest, "_by_tree" if per_voxel else "_from_planes", None)
     np.testing.assert_allclose(found(goals, asking, (2.0, 0.7, 0.9)), by_rows, rtol=1e-15)
 
 
@@ -120,27 +127,36 @@ def test_rows_are_kept_if_they_are_small_enough(monkeypatch: pytest.MonkeyPatch)
         assert (some._rows is not None) == (keep > 0)
 
 
-@given(voxels(), spacings)
-def test_a_transform_rounds_as_all_pairs_do(goals: NDArray[np.intp], spacing_mm: Spacing) -> None:
-    goals = goals - goals.min(axis=1, keepdims=True)
-    shape = tuple((goals.max(axis=1) + 3).tolist())
-    found = squared_distances(goals, shape, spacing_mm)
-    everywhere = np.indices(shape).reshape(3, -1)
-    np.testing.assert_array_equal(np.sqrt(found).ravel(), brute_force(everywhere, goals, spacing_mm))
+@pytest.mark.parametrize("most_bytes", [0, 2**25])
+@given(voxels(), voxels(), spacings)
+def test_planes_round_as_all_pairs_do(most_bytes: int, goals: Voxels, asking: Voxels, spacing_mm: Spacing) -> None:
+    """In one layer along x, or in a layer for each x; whatever of the distances is known before."""
+    squared = np.full(asking.shape[1], np.inf)
+    lower_squared_distances(squared, asking, goals, spacing_mm, most_bytes)
+    expected = brute_force(asking, goals, spacing_mm)
+    np.testing.assert_array_equal(np.sqrt(squared), expected)
+    some = brute_force(asking, goals[:, ::2], spacing_mm) ** 2
+    lower_squared_distances(some, asking, goals, spacing_mm, most_bytes)
+    np.testing.assert_allclose(np.sqrt(some), expected, rtol=1e-15)
 
 
 @pytest.mark.parametrize("spacing_mm", SPACINGS)
-def test_a_crowd_far_away_is_answered_by_a_transform(spacing_mm: Spacing, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowd_far_away_is_answered_by_planes(spacing_mm: Spacing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once after looking at rows, once at once, when no distance is known."""
     monkeypatch.setattr(Nearest, "_by_tree", None)
     rng = np.random.default_rng(0)
     goals = np.array([[2, 30], [3, 40], [4, -5]])
     asking = np.array(np.nonzero(rng.random((20, 30, 25)) < 0.3))
     made = []
 
-    def noted(goals: NDArray[np.intp], shape: Corner, spacing_mm: Spacing) -> NDArray[np.float64]:
-        made.append(shape)
-        return squared_distances(goals, shape, spacing_mm)
+    def noted(found: NDArray[np.float64], *more: Any) -> None:
+        made.append(int(np.isfinite(found).sum()))
+        lower_squared_distances(found, *more)
 
-    monkeypatch.setattr(nearest, "squared_distances", noted)
-    assert np.array_equal(found(goals, asking, spacing_mm), brute_force(asking, goals, spacing_mm))
-    assert len(made) == 1
+    monkeypatch.setattr(nearest, "lower_squared_distances", noted)
+    expected = brute_force(asking, goals, spacing_mm)
+    assert np.array_equal(found(goals, asking, spacing_mm), expected)
+    monkeypatch.setattr(nearest, "BOX_PER_VOXEL", 0)
+    assert np.array_equal(found(goals, asking, spacing_mm), expected)
+    assert len(made) == 2
+    assert made[1] == 0
