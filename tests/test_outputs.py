@@ -72,6 +72,7 @@ OTHERS = {
     **dict.fromkeys(("run", "annotate", "record", "superpixels run", "superpixels tune"), "makes rows"),
     **dict.fromkeys(("merge", "compact"), "keeps rows as they are"),
     "verify": "plays single sessions again",
+    "status": "says how far runs are",
     "calibrate": "measures actions of people",
     "export clicks": "writes what users gave",
     "board check": "says whether a submission is consistent",

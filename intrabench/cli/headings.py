@@ -13,7 +13,7 @@ HEADINGS = {
     "Compare": ("compare", "power", "methods", "figures", "failures", "verify"),
     "People": ("annotate", "rate", "record", "calibrate", "gap"),
     "Share": ("merge", "export", "submit", "board", "serve"),
-    "This machine and others": ("data", "weights", "job", "compact"),
+    "This machine and others": ("data", "weights", "job", "status", "compact"),
     "Special": ("clickability", "superpixels"),
 }
 """All commands."""

@@ -86,6 +86,7 @@ class Options:
     fail_fast: bool = False
     max_failures: str = ""
     fetch: bool = False
+    note: str = ""
 
     @property
     def random(self) -> bool:
