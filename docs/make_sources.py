@@ -10,12 +10,13 @@ from short_pages import FOLDER, store, table
 
 PAGE = "sources.md"
 DATA = FOLDER / "sources.toml"
-HERE = ("equal", "different", "impossible")
+HERE = ("equal", "different", "impossible", "absent")
 INTRODUCTION = """# Sources
 
 What the papers and challenges behind IntraBench describe, and the command that gives it. *Equal* is the definition; to
 get the published number, you also need its data and weights, and not all of them have run here ([limits](limits.md)).
-*Different* is deliberate, *impossible* only here. `make docs` writes this page from `docs/sources.toml`.
+*Different* is deliberate, *impossible* only here, *absent* not built. `make docs` writes this page from
+`docs/sources.toml`.
 """
 
 

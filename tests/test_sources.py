@@ -43,7 +43,8 @@ def test_the_page_is_what_make_docs_writes_now(made: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "why"), [("equal", "it is not"), ("different", None), ("impossible", None), ("other", "of its own")]
+    ("here", "why"),
+    [("equal", "it is not"), ("different", None), ("impossible", None), ("absent", None), ("other", "of its own")],
 )
 def test_an_item_says_whether_it_is_equal_or_why_not(
     made: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, here: str, why: str | None

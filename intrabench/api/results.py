@@ -111,10 +111,13 @@ def compare(
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
+    by: str = "",
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
 ) -> dict[str, Comparison]:
     """Compare two results folders, or two models or prompters in one, target by target; differences are B - A.
+
+    by: pairs apart by ``label``, ``difficulty`` or ``difficulty_in_label``.
 
     Returns:
         A comparison for each pair of lines, by what the two have in common. `Comparison.worse` says whether B is.
@@ -136,6 +139,7 @@ def compare(
         aggregation=aggregation,
         failed=failed,
         empty=empty,
+        by=by,
         selection=_selection(chosen),
     )
     _warn(folders_of(folder, one, other))
@@ -191,12 +195,13 @@ def power(
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
+    by: str = "",
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
 ) -> pl.DataFrame:
     """How many patients a comparison needs, from the differences of two lines; or of every two models.
 
-    a, b: as of `compare`. difference: the true difference to see, in units of the metric; "found": the one of the
+    a, b, by: as of `compare`. difference: the true difference to see, in units of the metric; "found": the one of the
     results; empty: 0.02 of scores from 0 to 1. alpha, power: the level of the two-sided paired t test, and the
     probability that it sees the difference.
 
@@ -212,7 +217,7 @@ def power(
     _add(plugin)
     one, other = ("" if side == "" else made_spec(side) for side in (a, b))
     given = {"metric": made_spec(metric) if metric else "", "round": round, "aggregation": aggregation}
-    how: dict[str, Any] = {**given, "failed": failed, "empty": empty, "alpha": alpha, "power": power}
+    how: dict[str, Any] = {**given, "failed": failed, "empty": empty, "by": by, "alpha": alpha, "power": power}
     found = make_power(_folder(out), one, other, difference=str(difference), **how, selection=_selection(chosen))
     _warn(found.folders, found.left_out)
     return found.frame

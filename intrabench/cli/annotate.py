@@ -105,16 +105,17 @@ def _first_clicks(
     results: Path, display: str, dataset: list[str], cases: list[str], targets: list[str], window: str
 ) -> Collection:
     """The clicks that people make, one on each target."""
-    from intrabench.people.clicking.collection import FILE, Collection
+    from intrabench.people.clicking.collection import Collection
     from intrabench.people.clicking.displays import DISPLAYS
     from intrabench.people.clicking.scenes import Scenes
     from intrabench.registry import registry
+    from intrabench.results.merged_clicks import FILE, FOLDER
 
     if display not in DISPLAYS:
         raise IntraBenchError(f"--first-clicks {display} is no display; give one of {', '.join(DISPLAYS)}")
     if not dataset:
         raise IntraBenchError("--first-clicks needs what to click; give --dataset")
-    folder, made = results / "people" / "clicks", [registry.make("datasets", spec) for spec in dataset]
+    folder, made = results / FOLDER, [registry.make("datasets", spec) for spec in dataset]
     scenes = Scenes(made, cases, targets, folder, window, named=display == "text")
     echo(*scenes.notes, f"{several(len(scenes), 'target')} each; clicks go to {folder / FILE}", err=True)
     return Collection(folder, scenes, display)

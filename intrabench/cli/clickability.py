@@ -147,9 +147,12 @@ def clickability_filter(
     rows = pl.read_csv(
         clicks, schema_overrides={"image_stem": pl.String, "object_stem": pl.String}, infer_schema_length=None
     )
-    kept = valid(rows, RADIUS if radius is None else radius)
+    most = RADIUS if radius is None else radius
+    kept = valid(rows, most)
     if kept.is_empty():
-        raise IntraBenchError(f"no click of {clicks} counts; collect more, or give a larger --radius")
+        near = valid(rows, float("inf")).height
+        why = f"none is within --radius {most:g}; give a larger one" if near else "nobody hits enough; collect more"
+        raise IntraBenchError(f"no click of {clicks} counts: {why}")
     with writing(file), atomically(file) as part:
         kept.write_csv(part)
     note(f"wrote {len(kept)} of {len(rows)} clicks to {file}")

@@ -40,6 +40,8 @@ Failed = Annotated[
 ]
 Empty = Annotated[str, typer.Option("--empty", help="How empty answers count: worst (value) or drop.")]
 
+Parts = Annotated[str, typer.Option("--by", help="Pairs apart by label, difficulty or difficulty_in_label.")]
+
 Correlate = Annotated[
     list[str],
     typer.Option(
@@ -135,6 +137,7 @@ def compare(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    by: Parts = "",
     reference: Annotated[
         str, typer.Option(help="Published numbers: paper. A is one of its models, such as SAM2 or paper:sam2.")
     ] = "",
@@ -160,13 +163,15 @@ def compare(
     add_plugins(plugin)
     folder = results_folder(out)
     if reference:
+        if by:
+            raise IntraBenchError(f"--by {by} cannot be combined with --reference; omit one of them")
         claims = make_published_comparison(folder, **arguments, reference=reference, correlation=_numbers(correlation))
         _show_published(claims, a, b, "csv" if csv else "json" if json else "text")
         if csv or json:
             tell_selection(selection)
         tell_lacking(folder)
         return
-    found = make_comparison(folder, **arguments)
+    found = make_comparison(folder, **arguments, by=by)
     if json:
         show(as_json(found, a, b), json)
     elif csv:
@@ -213,6 +218,7 @@ def power(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    by: Parts = "",
     format: Annotated[str, typer.Option(help="text, csv, markdown, latex, html or json")] = "text",
     csv: Annotated[bool, flag("--csv", help="Same as --format csv.")] = False,
     json: Annotated[bool, flag("--json", help="Same as --format json.")] = False,
@@ -221,8 +227,8 @@ def power(
     selection: Selection,
 ) -> None:
     """Say how many patients a comparison needs, the smallest difference it can see, and where differences vary."""
-    names = ("a", "b", "metric", "round", "difference", "alpha", "power", "aggregation", "failed", "empty", "selection")
-    given: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
+    apart = ("out", "format", "csv", "json", "plugin")
+    given: dict[str, Any] = {name: value for name, value in locals().items() if name not in ("apart", *apart)}
     from intrabench.cli.console import echo_sentences, print_frame
     from intrabench.reporting.footnotes import Footnotes
     from intrabench.reporting.formats import formatted

@@ -18,6 +18,7 @@ from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 if TYPE_CHECKING:
     import polars as pl
 
+    from intrabench.reporting.superpixels import Table
     from intrabench.results.selection import Selection
 
 superpixels_app = typer.Typer(
@@ -38,9 +39,6 @@ Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Li
 Methods = Annotated[list[str], typer.Option("--method", "-m", help="Only these methods, as in tables, or a glob.")]
 
 PROTOCOL = "superpixels@1"
-IN_SLICES = "boundaries within slices"
-NUMBERS = f"mean over images of the worst annotation, {IN_SLICES}"
-AVERAGES = f"averages between 200 and 5200 superpixels, in %, {IN_SLICES}"
 MOST_LINES = 40
 """A run prints averages instead of a longer table of numbers."""
 
@@ -106,22 +104,22 @@ def superpixels_tune(
     workers: Workers = "auto",
     timeout: Timeout = 600.0,
 ) -> None:
-    """Choose parameters: the least 1 - Rec + UE of all combinations on training images, such as --cases subset:train.
+    """Choose parameters: the least 1 - Rec + UE of all combinations on training images, such as --cases subset:val.
 
-    Between the numbers of superpixels parameters are linear. `intrabench superpixels run --tuned FILE` uses them.
+    Settings that make less than half or more than twice the number asked for are out. Between the numbers parameters
+    are linear, beyond them those of the nearest. `intrabench superpixels run --tuned FILE` uses them.
     """
     from intrabench.errors import IntraBenchError
-    from intrabench.protocols.superpixels_paper import models_of, numbers_of
+    from intrabench.protocols.superpixels_paper import COMPARED, models_of, numbers_of
     from intrabench.registry import registry
     from intrabench.specs.specs import parse
-    from intrabench.statistics.superpixel_tuning import NUMBERS
     from intrabench.superpixels.tuned import settings
 
     add_plugins(plugin)
     names = [parse(one)[0] for one in method]
     if len(set(names)) < len(names) or (grid and len(names) > 1):
         raise IntraBenchError("--grid is of one method, and each method is tuned once; tune one after the other")
-    numbers = numbers_of(segments) if segments.strip() else NUMBERS
+    numbers = numbers_of(segments) if segments.strip() else COMPARED
     values = dict(map(_values, grid))
     tried = {
         name: settings(registry.find("superpixels", name).load(), parse(one)[1], values)
@@ -155,30 +153,45 @@ def _write_tuned(
     intensity: str,
     file: Path,
 ) -> None:
-    """Choose among what was tried, show it, and write the file."""
+    """Choose among what was tried, show it, and write the file.
+
+    Raises:
+        IntraBenchError: of no method anything could be chosen.
+    """
     import polars as pl
 
     from intrabench.cli.console import print_frame
+    from intrabench.errors import IntraBenchError, several
     from intrabench.files.atomic import atomically, writing
     from intrabench.files.documents import written_toml
+    from intrabench.reporting.superpixels import IN_SLICES
     from intrabench.statistics.superpixel_tuning import choose, losses
     from intrabench.statistics.superpixels import superpixel_scores
 
     table, more = losses(superpixel_scores(rows)), "" if intensity == "modality" else f" (intensity={intensity})"
+    choices = {
+        name: choose(table, name, {f"{spec}{more}": each for spec, each in combinations.items()}, numbers)
+        for name, combinations in tried.items()
+    }
     content, lines = dict[str, Any](), list[dict[str, Any]]()
-    for name, combinations in tried.items():
-        choice = choose(table, name, {f"{spec}{more}": each for spec, each in combinations.items()}, numbers)
-        numbers_of_it = {str(n): {**one["parameters"], "loss": one["loss"]} for n, one in choice.by_number.items()}
-        content[name] = {"tuned": choice.tuned, **numbers_of_it}
-        lines += [
-            {key: value for key, value in one.items() if key != "parameters"} for one in choice.by_number.values()
-        ]
+    for name, choice in choices.items():
+        if choice.tuned:
+            numbers_of_it = {str(n): {**one["parameters"], "loss": one["loss"]} for n, one in choice.by_number.items()}
+            content[name] = {"tuned": choice.tuned, **numbers_of_it}
+            lines += [
+                {key: value for key, value in one.items() if key != "parameters"} for one in choice.by_number.values()
+            ]
+    missed = [sentence for choice in choices.values() for sentence in choice.missed]
+    again = "repeat the command with more values in --grid, or other --segments; what was computed is kept"
+    if not content:
+        raise IntraBenchError(f"{'; '.join(missed)}; {again}")
     with writing(file), atomically(file) as part:
         part.write_text(written_toml(content), encoding="utf-8")
     shown = pl.DataFrame(lines).select(
         "method", "asked", "K", pl.col("rec").alias("Rec"), pl.col("ue_np").alias("UE"), "loss"
     )
-    print_frame(shown, f"least 1 - Rec + UE of {sum(map(len, tried.values()))} settings, {IN_SLICES}")
+    print_frame(shown, f"least 1 - Rec + UE of {several(sum(map(len, tried.values())), 'setting')}, {IN_SLICES}")
+    echo(*missed, *([again] if missed else []), err=True)
     note(f"wrote {file}; `intrabench superpixels run --tuned {file}` uses it")
 
 
@@ -200,16 +213,14 @@ def _read_tuned(file: Path) -> list[tuple[str, str]]:
 def _show(rows: pl.DataFrame) -> None:
     """Print the numbers of a run, or the averages if these are many."""
     from intrabench.cli.console import print_frame
-    from intrabench.reporting.superpixels import number_table, summary_table
+    from intrabench.reporting.superpixels import AVERAGES, NUMBERS
     from intrabench.statistics.superpixels import superpixel_scores
 
     if not ("sp" in rows and rows["sp"].count()):
         return
     found = superpixel_scores(rows)
-    frame, heading = number_table(found), NUMBERS
-    if frame.height > MOST_LINES:
-        frame, heading = summary_table(found), AVERAGES
-    print_frame(frame, heading)
+    table = NUMBERS if found.curves.height <= MOST_LINES else AVERAGES
+    print_frame(table.make(found, ()), table.heading)
 
 
 @superpixels_app.command("table")
@@ -217,11 +228,14 @@ def _show(rows: pl.DataFrame) -> None:
 def superpixels_table(
     out: Out = None,
     method: Methods = [],  # noqa: B006
+    segments: Annotated[
+        str, typer.Option("--segments", help="Only these numbers of superpixels, e.g. 400,1200. Default: all.")
+    ] = "",
     by_number: Annotated[bool, flag("--by-number", help="A line per number of superpixels.")] = False,
     spread: Annotated[bool, flag("--spread", help="Min, max and SD over images, by number of superpixels.")] = False,
     stability: Annotated[bool, flag("--stability", help="Whether more superpixels are better.")] = False,
     correlation: Annotated[
-        bool, flag("--correlation", help="How metrics correlate over images, at about 400.")
+        bool, flag("--correlation", help="How metrics correlate, at about 400, 1200 and 3600 or --segments.")
     ] = False,
     metric: Annotated[list[str], o.metric] = [],  # noqa: B006
     interval: Annotated[bool, flag("--interval", help="Show the 95 % interval of every average.")] = False,
@@ -234,59 +248,48 @@ def superpixels_table(
 ) -> None:
     """Tabulate AMR, AUE and AUV, the averages between 200 and 5200 superpixels, in percent; lower is better."""
     from intrabench.cli.console import print_frame
-    from intrabench.errors import IntraBenchError
+    from intrabench.protocols.superpixels_paper import COMPARED, numbers_of
     from intrabench.reporting.formats import check_format, formatted
-    from intrabench.reporting.superpixels import (
-        PAPER,
-        beside_many,
-        beside_published,
-        correlation_table,
-        number_table,
-        read_superpixel_scores,
-        selected_words,
-        spread_table,
-        stability_table,
-        summary_table,
-    )
+    from intrabench.reporting.superpixels import read_superpixel_scores, selected_words
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     format = "csv" if csv else format
     check_format(format)
-    if reference not in ("", "paper", "paper-k20000"):
-        raise IntraBenchError(f"--reference {reference} is unknown; give paper or paper-k20000")
-    which = {"--by-number": by_number, "--spread": spread, "--stability": stability, "--correlation": correlation}
-    chosen = [name for name, on in (which | {"--interval": interval, "--reference": reference}).items() if on]
-    if len(chosen) > 1:
-        raise IntraBenchError(f"{' and '.join(chosen)} are different tables; give one")
-    if metric and (interval or reference):
-        raise IntraBenchError(f"{chosen[0]} has columns of its own; omit --metric")
+    given = {"--by-number": by_number, "--spread": spread, "--stability": stability, "--correlation": correlation}
+    given |= {"--interval": interval, f"--reference {reference}": bool(reference)}
+    table = _table([name for name, on in given.items() if on], metric)
     folder = results_folder(out)
-    found, left_out = read_superpixel_scores(folder, method, selection)
-    notes = list[str]()
-    if spread:
-        frame, heading = spread_table(found, metric), f"over images, of the worst annotation, {IN_SLICES}"
-    elif stability:
-        frame, heading = stability_table(found, metric), f"steps from one number to the next, {IN_SLICES}"
+    found, left_out = read_superpixel_scores(folder, method, selection, annotations=correlation)
+    if segments.strip():
+        found = found.asked_for(numbers_of(segments))
     elif correlation:
-        frame, heading = correlation_table(found, metric), f"Pearson's correlation over images, {IN_SLICES}"
-    elif by_number or metric:
-        frame, heading = number_table(found, metric), NUMBERS
-    elif reference == "paper-k20000":
-        frame, heading = beside_many(found), f"beside Table 2 of {PAPER} (BSDS500, tuned parameters)"
-    elif reference:
-        frame, notes = beside_published(found), found.notes()
-        heading = f"beside Table 3 of {PAPER} (five data sets, tuned parameters); ranks are among these methods"
-    else:
-        frame, heading, notes = summary_table(found, interval), AVERAGES, found.notes()
+        found = found.nearest_to(COMPARED)
+    frame = table.make(found, metric)
     only = selected_words(method, selection)
     if format == "text":
-        print_frame(frame, "; ".join(filter(None, [heading, only])), everything="--csv has everything")
+        print_frame(frame, "; ".join(filter(None, [table.heading, only])), everything="--csv has everything")
     else:
         echo(*filter(None, [only]), err=True)
         echo(*formatted(frame, format).removesuffix("\n").split("\n"))
-    echo(*left_out, *notes, err=True)
+    echo(*left_out, *(found.notes() if table.averages else []), err=True)
     tell_lacking(folder)
+
+
+def _table(given: Sequence[str], metric: Sequence[str]) -> Table:
+    """The table that options ask for, with these metrics."""
+    from intrabench.errors import IntraBenchError
+    from intrabench.reporting.superpixels import AVERAGES, NUMBERS, TABLES
+
+    if unknown := set(given) - TABLES.keys():
+        raise IntraBenchError(f"{unknown.pop()} is unknown; give paper or paper-k20000")
+    if len(given) > 1:
+        raise IntraBenchError(f"{' and '.join(given)} are different tables; give one")
+    if not given:
+        return NUMBERS if metric else AVERAGES
+    if metric and TABLES[given[0]].fixed:
+        raise IntraBenchError(f"{given[0]} has columns of its own; omit --metric")
+    return TABLES[given[0]]
 
 
 @superpixels_app.command("compare")
@@ -304,7 +307,7 @@ def superpixels_compare(
     """Show by how much method B is better than A on the same images, by number of superpixels, with 95 % intervals."""
     from intrabench.cli.console import print_frame
     from intrabench.reporting.formats import formatted
-    from intrabench.reporting.superpixels import compared, read_superpixel_scores, two_methods
+    from intrabench.reporting.superpixels import IN_SLICES, compared, read_superpixel_scores, two_methods
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from annotated_types import Interval
 from numpy.typing import NDArray
 
-from intrabench.clickability.base import Clickability, Floats, Image, Spacing
+from intrabench.clickability.base import Floats, Image, Spacing
+from intrabench.clickability.network import NetworkClickability
 from intrabench.errors import IntraBenchError
 from intrabench.files.documents import Unreadable, read_json
 from intrabench.mask import Bools
@@ -20,7 +20,7 @@ from intrabench.specs.specs import Reach, switch
 
 
 @dataclass(eq=False)
-class RClicks(Clickability):
+class RClicks(NetworkClickability):
     """Where people click, learnt from 475,544 clicks on natural images (Antonov et al., NeurIPS 2024).
 
     Trained on photographs only: its authors expect other clicks on medical images. weights: a file that
@@ -69,15 +69,6 @@ class RClicks(Clickability):
         return found
 
     @property
-    def file(self) -> Path:
-        """The path of the checkpoint.
-
-        Raises:
-            IntraBenchError: the file is missing; the message says what to do.
-        """
-        return checkpoint(self.name, self.weights)
-
-    @property
     def other_weights(self) -> str:
         """The beginning of the checkpoint's sha256 unless it is the published file, and the size unless it is 416.
 
@@ -86,7 +77,7 @@ class RClicks(Clickability):
         """
         from intrabench.clickability.letterbox import SIZE
 
-        digest = identifier(self.name, self.file)
+        digest = super().other_weights
         return digest if self.side == SIZE else f"{digest}at{self.side}"
 
     @cached_property
@@ -124,31 +115,3 @@ class RClicks(Clickability):
         state = unwrapped(read(self.file), weights.get(self.name))
         load(network, state, self.file, self.name, "the published or a trained one")
         return network.eval().requires_grad_(False).to(self.device)
-
-
-def checkpoint(name: str, given: str) -> Path:
-    """The file of a clickability model's weights. given: by a parameter; empty: the one in the folder of weights.
-
-    Raises:
-        IntraBenchError: the file is missing; the message says what to do.
-    """
-    if given:
-        path = Path(given).expanduser()
-        if not path.is_file():
-            raise IntraBenchError(f"{name}:weights={given} is not a file; give the path of a checkpoint")
-        return path
-    entry = weights.get(name)
-    if weights.find(entry.id) is None:
-        raise IntraBenchError(
-            f"the weights {entry.id} are missing; put {entry.file} into {weights.folder()} or give "
-            f"{name}:weights=PATH (it is at {' or '.join(entry.pages)})"
-        )
-    return weights.locate(entry.id)
-
-
-def identifier(name: str, file: Path) -> str:
-    """The beginning of a file's sha256, for keys; empty if it is the published one."""
-    from intrabench.models.weights.hashes import sha256_of_path
-
-    sha256 = sha256_of_path(file)
-    return "" if weights.is_registered(name, sha256) else sha256[:12]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.clickability.rclicks import checkpoint, identifier
+from intrabench.clickability.network import NetworkClickability
 from intrabench.clickability.saliency import Saliency
 from intrabench.datasets.convert.photo_size import resize_photo
 from intrabench.models.weights import registry as weights
@@ -18,7 +17,7 @@ from intrabench.specs.specs import Reach, switch
 
 
 @dataclass(frozen=True, eq=False)
-class TranSalNetSaliency(Saliency):
+class TranSalNetSaliency(NetworkClickability, Saliency):
     """Where people look, learnt from photographs (Lou et al., Neurocomputing 2022): "SI" and, with grey=true, "SM".
 
     As in the test of its authors, the picture is resized and padded to 288 x 384 pixels in the order blue, green, red.
@@ -53,24 +52,6 @@ class TranSalNetSaliency(Saliency):
             answer = self.network(pictures.to(self.device)).cpu()[:, :, window[0], window[1]]
             found = functional.interpolate(answer, (rows, columns), mode="bilinear", align_corners=False)
         return np.asarray(found[0, 0].numpy())
-
-    @property
-    def file(self) -> Path:
-        """The path of the checkpoint.
-
-        Raises:
-            IntraBenchError: the file is missing; the message says what to do.
-        """
-        return checkpoint(self.name, self.weights)
-
-    @property
-    def other_weights(self) -> str:
-        """The beginning of the checkpoint's sha256 unless it is the published file.
-
-        Raises:
-            IntraBenchError: the file is missing; the message says what to do.
-        """
-        return identifier(self.name, self.file)
 
     @cached_property
     def network(self) -> Any:

@@ -362,6 +362,8 @@ def jointly(preset: Protocol, words: str) -> Protocol:
 def command_for(protocol: str) -> str:
     """The command that computes results of a protocol; empty: of none in particular."""
     preset = known(protocol)
+    if preset and preset.partition:
+        return "intrabench superpixels run --method slic --segments 400"
     words = ["intrabench run"]
     words += [f"--protocol {protocol}{':clicks=FILE' if preset.users else ''}"] if preset else []
     words += ["--model M"] if preset is None or not preset.models else []

@@ -13,6 +13,8 @@ from intrabench.specs.specs import quoted
 
 SEGMENTS = tuple(range(200, 5201, 200))
 """Numbers of superpixels to ask for: the paper averages between 200 and 5200, and calls for at least 20 of them."""
+COMPARED = (400, 1200, 3600)
+"""The numbers at which the paper tunes parameters, and correlates metrics in Table C.5."""
 AVERAGED = {"AMR": ("rec", True), "AUE": ("ue_np", False), "AUV": ("ev", True)}
 """The averages over numbers of superpixels: of which metric, and whether of what it lacks to 1."""
 METRICS = (

@@ -13,11 +13,12 @@ from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import NONE, Footnotes, few_patients, infinite_marks
 from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
+from intrabench.reporting.table import names_in
 from intrabench.results.origin import datasets_of
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests, folders_of
-from intrabench.statistics.evaluation import pictures_of, selected_rows
+from intrabench.statistics.evaluation import about, in_strata, pictures_of, selected_rows
 from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
@@ -239,9 +240,10 @@ def make_comparison(
     aggregation: str,
     failed: str,
     empty: str,
+    by: str = "",
     selection: Selection = EVERYTHING,
 ) -> dict[str, Comparison]:
-    """A comparison for each pair of lines, by what the two have in common; a and b as for `contests`.
+    """A comparison for each pair of lines, by what the two have in common; a, b and by as for `contests`.
 
     metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
 
@@ -249,7 +251,8 @@ def make_comparison(
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
     asked = statistic_of(metric, aggregation, failed, empty, round)
-    lines = contests(folder, a, b, asked.how, round, selection)
+    parts = names_in(by)
+    lines = contests(folder, a, b, asked, selection, parts)
     played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
     places = folders_of(folder, a, b)
     check_round(played, round, *places)
@@ -266,7 +269,7 @@ def make_comparison(
             comparison,
             warnings=(*comparison.warnings, *others),
             shared=contest.shared,
-            selection=selection.words,
+            selection=about(selection, settings.metric, parts),
             pixels={*contest.a["dataset"], *contest.b["dataset"]} <= pictures,
         )
     return found
@@ -294,8 +297,9 @@ def make_published_comparison(
     if metric not in ("", "dice"):
         raise IntraBenchError("published numbers are Dice; omit --metric with --reference")
     statistic = statistic_of("dice", aggregation, failed, empty, round)
-    rows, left_out = selected_rows(folder, selection)
+    rows, left_out = selected_rows(folder, selection.without_strata)
+    rows = in_strata(rows, statistic, selection, ())
     found = published_claims(
         rows, a, b, statistic.how, statistic.policy, name=reference, round=round, correlations=correlation
     )
-    return replace(found, said=[*filter(None, [selection.words]), *found.said, *left_out])
+    return replace(found, said=[*filter(None, [about(selection, "dice")]), *found.said, *left_out])

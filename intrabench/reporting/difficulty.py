@@ -1,4 +1,4 @@
-"""Tables of how difficult targets are, and rows divided by that."""
+"""Tables of how difficult targets are."""
 
 from __future__ import annotations
 
@@ -7,25 +7,16 @@ from dataclasses import replace
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import Place
 from intrabench.reporting.table import Layout
 from intrabench.specs.specs import nearest
 from intrabench.statistics.click_robustness import is_real
-from intrabench.statistics.difficulty import (
-    STRATA,
-    STRATUM,
-    WITHIN_LABEL,
-    difficulties,
-    difficulty_table,
-    played_by_few,
-    with_strata,
-)
-from intrabench.statistics.measures import best, described, scored_by
+from intrabench.statistics.difficulty import PARTS, difficulties, difficulty_table, played_by_few
+from intrabench.statistics.measures import best, described
 from intrabench.statistics.sources import Source
-from intrabench.target import WHOLE_CASE
 
-_BY = ("dataset", "label", *STRATA)
+_BY = ("dataset", *PARTS)
 """What targets can be put together by."""
 
 
@@ -74,23 +65,3 @@ def _heading(layout: Layout, of: Source | None, users: bool, whole: bool) -> str
 def _places(rows: pl.DataFrame, layout: Layout) -> list[Place]:
     keys = ["dataset", "case", "target"]
     return [Place(notes(rows, keys), keys, ["mean"]) for notes in (layout.adapted, layout.cut_short)]
-
-
-def divided(rows: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, list[str]]:
-    """The rows with the columns `STRATA`, and what they mean; without them if the layout has neither of these columns.
-
-    They are of the score that the metric is made of, after the round of the layout, over all these rows. Sessions
-    without one are left out.
-    """
-    names = [name for name in STRATA if name in (*layout.by, layout.columns)]
-    if not names:
-        return rows, []
-    of = replace(layout, metric=scored_by(layout.metric))
-    found = with_strata(rows, difficulties(of.measured(rows), of.metric, best(of.metric)))
-    kept = found.drop_nulls(names)
-    lost = found.filter(pl.col(names[0]).is_null()).select("dataset", "case", "target").unique()
-    cases = lost.filter(pl.col("target") == WHOLE_CASE).height
-    few = [f"left out, for nobody knows their targets: {several(cases, 'case')} without data"] if cases else []
-    among = {STRATUM: "of a data set", WITHIN_LABEL: "with the same label in a data set"}
-    by = f"by the mean {of.metric} of the models in this table"
-    return kept, [*(f"{name}: thirds of the targets {among[name]} {by}" for name in names), *few]

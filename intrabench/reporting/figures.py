@@ -11,10 +11,11 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.protocols import PROTOCOLS
 from intrabench.reporting.correlation_figure import correlated, correlation_figure
 from intrabench.reporting.footnotes import sentence, undrawn
+from intrabench.reporting.formats import decimals
 from intrabench.reporting.page.curve_data import curve_data
+from intrabench.reporting.page.difficulty import by_difficulty, divisible
 from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.plots import (
@@ -26,6 +27,7 @@ from intrabench.reporting.plots import (
     listed,
     logarithmic,
     look,
+    metric_head,
     most_lines,
     panel_beside,
     panels_for,
@@ -33,11 +35,12 @@ from intrabench.reporting.plots import (
     style,
 )
 from intrabench.reporting.protocol_figures import figures_of_protocols, protocol_figures
+from intrabench.results.schema import STRATUM, THIRDS
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.specs.specs import nearest, parse
 from intrabench.statistics.aggregate import Aggregation, aggregate
-from intrabench.statistics.evaluation import Evaluation
-from intrabench.statistics.measures import best, scored_by, summary
+from intrabench.statistics.evaluation import Evaluation, about
+from intrabench.statistics.measures import best, scored_by
 from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import AVERAGE, resample, with_average
@@ -81,13 +84,16 @@ def write_figures(
     if scored["value"].is_null().all():
         raise IntraBenchError(f"no session in {results} has a value of {metric} to draw; `intrabench table` says why")
     curves = curve_data(steps(rows, of), lines, how)
-    head, swept = _head(metric), swept_dice(scored, names, how, _head(metric))
-    file, sizes = parse(metric)[0], f"{parse(metric)[0]}_by_size"
+    head, swept = metric_head(metric), swept_dice(scored, names, how, metric_head(metric))
+    file = parse(metric)[0]
+    of_thirds = sizes, difficulty = f"{file}_by_size", f"{file}_by_{STRATUM}"
     with style():
-        drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, _head(of)) for n, key in enumerate(EFFORT)}
+        drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, metric_head(of)) for n, key in enumerate(EFFORT)}
         drawn |= protocol_figures(evaluation)
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
-        drawn[sizes] = _sizes(strata(scored, evaluation.pictures), names, head)
+        drawn[sizes] = _by_thirds(strata(scored, evaluation.pictures), "size", SIZES, names, head)
+        if not (thirds := _by_difficulty(evaluation)).is_empty():
+            drawn[difficulty] = _by_thirds(thirds, STRATUM, THIRDS, names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
         ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
         if ranked and evaluation.comparable:  # else no line has all data sets, or they share no target
@@ -95,17 +101,17 @@ def write_figures(
             by = "" if metric == "dice" else f" by {head}"
             what = f"rank{by} among the models with the same prompter"
             drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
-        if not (between := correlated(evaluation, correlate)).is_empty():
-            drawn["correlations"] = correlation_figure(between, _head)
+        if not (between := correlated(evaluation, correlate)[0]).is_empty():
+            drawn["correlations"] = correlation_figure(between)
         note = sentence(adapted(rows, ["line"]), names)
         averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
         infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
-        about = filter(None, [selection.words, *evaluation.compared])
-        note = " ".join(filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in about)]))
+        chosen = filter(None, [about(selection, metric), *evaluation.compared])
+        note = " ".join(filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in chosen)]))
         short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
         for name, figure in drawn.items():
-            words = " ".join(filter(None, [note, short if name in (sizes, "ranking") else ""]))
-            add_note(figure, words, beside_legend=bool(figure.legends) and name != sizes)  # whose legend is above
+            words = " ".join(filter(None, [note, short if name == "ranking" or name in of_thirds else ""]))
+            add_note(figure, words, beside_legend=bool(figure.legends) and name not in of_thirds)  # whose is above
         written = [path for name, figure in drawn.items() for path in save(figure, folder, name, formats)]
     return written, whole.left_out
 
@@ -121,20 +127,13 @@ def drawn_figures(evaluation: Evaluation) -> list[str]:
     swept = swept_dice(scored, evaluation.names, how)
     found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
     found.append(f"{file}_by_size")
+    found += [] if _by_difficulty(fair).is_empty() else [f"{file}_by_{STRATUM}"]
     with suppress(IntraBenchError):
         if fair.comparable:
             ranking(scored, ["line"], how, draws=1)
             found.append("ranking")
-    found += [] if correlated(fair).is_empty() else ["correlations"]
+    found += [] if correlated(fair)[0].is_empty() else ["correlations"]
     return found
-
-
-def _head(metric: str) -> str:
-    """What a metric is called on an axis: as its protocols call it, if they do."""
-    if metric == "dice":
-        return "Dice"
-    called = {spec: head for preset in PROTOCOLS.values() for head, spec in preset.numbers if summary(spec)}
-    return called.get(metric) or (metric if summary(metric) else metric_of(metric).head)
 
 
 def _curves(data: Mapping[str, Any], effort: int, head: str = "Dice") -> Any:
@@ -220,12 +219,22 @@ def _sweep(swept: pl.DataFrame, strength: str) -> Any:
     return figure
 
 
-def _sizes(means: pl.DataFrame, names: Mapping[int, str], head: str = "Dice") -> Any:
-    """The mean of each line by thirds of the targets by volume."""
+def _by_difficulty(evaluation: Evaluation) -> pl.DataFrame:
+    """`by_difficulty` of the lines; empty if targets cannot be divided."""
+    of = evaluation.statistic
+    scale = metric_of(scored_by(of.metric))
+    each = divisible(replace(of, metric=scale.column).measured(evaluation.rows), scale, evaluation.selection)
+    return pl.DataFrame() if each is None else by_difficulty(evaluation.scored, each, decimals(scale.unit))
+
+
+def _by_thirds(
+    means: pl.DataFrame, third: str, thirds: Sequence[str], names: Mapping[int, str], head: str = "Dice"
+) -> Any:
+    """The mean of each line by thirds of the targets, which are in the column `third`."""
     lines = means["line"].unique().sort().to_list()
     figure, panel = panel_beside([names[line] for line in lines], 1.0)
-    for number, size in enumerate(SIZES):
-        here = means.filter(pl.col("size") == size)
+    for number, one in enumerate(thirds):
+        here = means.filter(pl.col(third) == one)
         if here.height:
             looks = {**look(number), "linestyle": "none"}
             panel.plot(here["value"], [lines.index(line) for line in here["line"]], **looks, label=here["show"][0])

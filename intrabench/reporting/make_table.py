@@ -12,7 +12,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.protocols import Protocol
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.correlations import make_correlations
-from intrabench.reporting.difficulty import divided, make_difficulty
+from intrabench.reporting.difficulty import make_difficulty
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table
 from intrabench.reporting.spread import NONE_SHARED, make_spread
@@ -22,6 +22,7 @@ from intrabench.reporting.table import (
     apart_by_effort,
     effort_table,
     few_places,
+    names_in,
     places,
     reference_places,
     referenced,
@@ -33,18 +34,17 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
 from intrabench.statistics.click_robustness import LINE
 from intrabench.statistics.coverage import on_shared
-from intrabench.statistics.difficulty import STRATA
-from intrabench.statistics.evaluation import counted_rows
+from intrabench.statistics.difficulty import PARTS
+from intrabench.statistics.evaluation import about, counted_rows
 from intrabench.statistics.measures import scored_by
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
 from intrabench.statistics.sources import Source, source
-from intrabench.statistics.statistic import averaged_otherwise, averages, leading, statistic_of, with_numbers
+from intrabench.statistics.statistic import averaged_otherwise, averages, statistic_of, with_numbers
+from intrabench.target import WHOLE_CASE
 
 _USUAL = {"dataset", "protocol"}
 """Columns and averages unless others are chosen."""
-_OF_TARGETS = ("label", *STRATA)
-"""Columns of targets by which tables of clicks can have their lines apart."""
 _INTERVALS = f"; 95 % intervals over patients, [-] for fewer than {FEW}"
 
 
@@ -116,12 +116,14 @@ def make_table(
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    names = tuple(name.strip() for name in by.split(",") if name.strip())
+    names = names_in(by)
     plain = {"--reference": reference, "--columns": columns != "dataset", "--per-round": per_round, "--counts": counts}
     kinds = ("--groups" if groups else "", "--users" if users else "", "--spread" if spread else "")
     second = dict.fromkeys([*filter(None, kinds)][1:], True)
     if difficulty:
-        _refuse("--difficulty", plain | second | {"--correlate": correlate, "--aggregation": aggregation != "protocol"})
+        others = {"--correlate": correlate, "--aggregation": aggregation != "protocol"}
+        others |= {f"--targets {name}": True for name in selection.strata}
+        _refuse("--difficulty", plain | second | others)
     elif correlate:
         _refuse("--correlate", plain | second | {"--by": by != "" and (groups or users)})
     elif spread:
@@ -130,7 +132,6 @@ def make_table(
     asked = Layout(metric or "dice", round, statistic.how, statistic.policy, names or IDENTITY, columns)
     rows, layout, presets, left_out = _read(folder, asked, metric, selection, lead=not reference)
     over = replace(layout, by=names or ("model",)) if correlate else layout
-    rows, meaning = (rows, []) if difficulty else divided(rows, layout)
     if common and not (spread and not difficulty):
         apart = LINE if difficulty else apart_by_effort(rows, over).by
         rows, lacking = on_shared(rows, layout.measured(rows), apart)
@@ -150,7 +151,7 @@ def make_table(
         table = _spread_table(rows, layout, source(spread), interval, common)
     elif clicks := click_table(groups, users, paper):
         published = paper == clicks.protocol
-        split = [] if published else [name for name in names if name in _OF_TARGETS]
+        split = [] if published else [name for name in names if name in PARTS]
         ignored = {"--by": len(split) < len(names), "--columns": columns != "dataset"}
         ignored |= {"--aggregation": aggregation != "protocol", "--per-round": per_round, "--counts": counts}
         ignored |= {"--users": groups and users, "--reference": reference != "" and not published}
@@ -165,7 +166,8 @@ def make_table(
     else:
         table = _of_metric(rows, layout, per_round, interval, counts)
     check_round(rows, round, folder)
-    heading = "; ".join(filter(None, [table.heading, *meaning, selection.words]))
+    words = about(selection, layout.metric, [] if difficulty else [*names, columns])
+    heading = "; ".join(filter(None, [table.heading, words]))
     return replace(table, heading=heading, left_out=[*left_out, *table.left_out])
 
 
@@ -175,10 +177,10 @@ def _read(
     """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
     protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
     """
-    rows, left_out = counted_rows(folder, asked.metric, selection, asked.by, [asked.columns])
+    of = replace(asked, metric="") if lead and not metric else asked
+    rows, left_out = counted_rows(folder, of, selection, asked.by, [asked.columns])
     presets = [] if metric else with_numbers(rows["protocol"].unique().sort().to_list())
-    leads = leading(presets) if lead and not metric else asked.metric
-    layout = replace(asked, metric=leads, root=folder, how=averages(rows["protocol"], asked.how))
+    layout = replace(of.of_protocols(rows["protocol"]), root=folder)
     left_out += two_spellings(rows["model"].unique().sort())
     left_out += [] if metric or presets else _other_numbers(rows)
     if layout.policy.failed != "all":
@@ -230,7 +232,8 @@ def _click_table(
     if published:
         other = {"--metric": chosen != clicks.published, "--round": layout.round is not None}
         _refuse(f"--reference of {clicks.protocol}", other)
-    parts = rows.partition_by(apart, as_dict=True) if apart else {(): rows}
+    known = rows.filter(pl.col("target") != WHOLE_CASE)  # of a case without data nobody knows the targets
+    parts = known.partition_by(apart, as_dict=True) if apart else {(): rows}
     frames, noted, problems = [], [], []
     for key, part in parts.items():
         values = {name: pl.lit(value, rows.schema[name]) for name, value in zip(apart, key, strict=True)}

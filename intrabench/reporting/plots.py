@@ -13,6 +13,9 @@ from typing import Any, Literal
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
+from intrabench.protocols import PROTOCOLS
+from intrabench.statistics.measures import summary
+from intrabench.statistics.scores import metric as metric_of
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours for colour-blind readers, without yellow, which is hard to see on white."""
@@ -42,6 +45,14 @@ def style() -> Any:
             "pdf.fonttype": 42,
         }
     )
+
+
+def metric_head(metric: str) -> str:
+    """What a metric is called on an axis: as its protocols call it, if they do."""
+    if metric == "dice":
+        return "Dice"
+    called = {spec: head for preset in PROTOCOLS.values() for head, spec in preset.numbers if summary(spec)}
+    return called.get(metric) or (metric if summary(metric) else metric_of(metric).head)
 
 
 def panels_for(titles: Sequence[str], shared: bool) -> tuple[Any, Sequence[Any]]:

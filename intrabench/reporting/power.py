@@ -11,10 +11,13 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.footnotes import Footnotes, infinite_marks
+from intrabench.reporting.table import names_in
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.compare import Settings, paired
 from intrabench.statistics.contests import Contest, contests, contests_of_models, folders_of
 from intrabench.statistics.coverage import unequal
+from intrabench.statistics.difficulty import PARTS
+from intrabench.statistics.evaluation import about
 from intrabench.statistics.infinite import Infinite, signed
 from intrabench.statistics.measures import described, summary
 from intrabench.statistics.notes import mean_of
@@ -67,6 +70,7 @@ def make_power(
     aggregation: str,
     failed: str,
     empty: str,
+    by: str = "",
     selection: Selection = EVERYTHING,
 ) -> PowerTable:
     """The power of comparisons of A and B, as `contests` has them; without these, of every two models of a folder.
@@ -81,7 +85,8 @@ def make_power(
         raise IntraBenchError(
             f"{a or b} alone is no comparison; give two results folders, models or prompters, or none"
         )
-    pairs, left_out = _pairs(folder, a, b, asked, selection)
+    parts = names_in(by)
+    pairs, left_out = _pairs(folder, a, b, asked, selection, parts)
     played = pl.concat((side for *_, one in pairs for side in (one.a, one.b)), how="diagonal_relaxed")
     folders = folders_of(folder, a, b) if a else [folder]
     check_round(played, round, *folders)
@@ -98,7 +103,7 @@ def make_power(
     return PowerTable(
         frame,
         readable,
-        "; ".join(filter(None, [_heading(settings, question, common), selection.words])),
+        "; ".join(filter(None, [_heading(settings, question, common), about(selection, settings.metric, parts)])),
         readable.columns[: readable.columns.index("needed")],
         infinite_marks([*map(_infinite, shown.iter_rows(named=True))], "difference", signed),
         [*_said(frame, shown, question), *uneven],
@@ -108,12 +113,12 @@ def make_power(
 
 
 def _pairs(
-    folder: Path, a: str, b: str, asked: Statistic, selection: Selection
+    folder: Path, a: str, b: str, asked: Statistic, selection: Selection, by: Sequence[str]
 ) -> tuple[list[tuple[str, str, Contest]], list[str]]:
     """The pairs of lines with the names of both, and what is left out."""
     if not a:
-        return contests_of_models(folder, asked.metric, asked.round, selection)
-    found = contests(folder, a, b, asked.how, asked.round, selection)
+        return contests_of_models(folder, asked, selection, by)
+    found = contests(folder, a, b, asked, selection, by)
     return [(a, b, one) for one in found], [text for one in found for text in one.left_out]
 
 
@@ -139,17 +144,20 @@ def _frame(
 ) -> tuple[pl.DataFrame, list[str]]:
     """`PowerTable.frame`, in the order of what pairs have in common, then of their names; and pairs of few targets."""
     heads = [*dict.fromkeys(name for *_, one in pairs for name in one.shared)]
+    parts = [name for name in heads if name in PARTS]
     frames, compared = [], []
     for a, b, one in pairs:
         units = paired(one.a, one.b, settings)
         if not units.is_empty():
             keys = {name: one.shared.get(name, "") for name in heads} | {"a": a, "b": b}
             found = plan(units, settings.how, question)
-            compared.append(units.select(*UNIT, "value").with_columns(pair=pl.lit(f"{one.head}, {a} and {b}")))
+            apart = {name: pl.lit(keys[name]) for name in parts}
+            pair = pl.lit(f"{one.head}, {a} and {b}")
+            compared.append(units.select(*UNIT, "value").with_columns(pair=pair, **apart))
             frames.append(found.select(*(pl.lit(text).alias(name) for name, text in keys.items()), pl.all()))
     if not frames:
         raise IntraBenchError("no two lines have a target and seed in common; run them on the same data and seeds")
-    few = unequal(pl.concat(compared), ["pair"]).select("pair", "dataset", "note").sort(pl.all())
+    few = unequal(pl.concat(compared), ["pair", *parts]).select("pair", "dataset", "note").sort(pl.all())
     uneven = [f"{pair}: {mean_of(note)} (of {dataset})" for pair, dataset, note in few.iter_rows()]
     return pl.concat(frames).sort(heads, maintain_order=True), uneven
 

@@ -10,7 +10,7 @@ import polars as pl
 from intrabench.files.names import one_line
 from intrabench.metrics import lookup
 from intrabench.reporting.figures import rank_figure, sweep_figures
-from intrabench.reporting.plots import logarithmic, look, style
+from intrabench.reporting.plots import add_legend, logarithmic, look, style
 from intrabench.statistics.superpixel_curves import SPREAD, spread, trade_offs
 from intrabench.statistics.superpixels import SuperpixelScores
 from intrabench.statistics.sweeps import sweeps
@@ -58,22 +58,20 @@ def _curves(curves: pl.DataFrame, titles: Mapping[str, str]) -> Any:
 
     methods = curves["method"].unique().sort().to_list()
     across, down = min(4, len(titles)), -(-len(titles) // 4)
-    figure = Figure(figsize=(2.5 * across + 0.3, 2.3 * down + 0.16 * (1 + len(methods) // 4)))
+    figure = Figure(figsize=(2.5 * across + 0.3, 2.3 * down))
     panels = figure.subplots(down, across, squeeze=False).ravel()
-    handles = []
+    handles = {}
     for panel, (column, title) in zip(panels, titles.items(), strict=False):
         for number, method in enumerate(methods):
             curve = curves.filter(pl.col("method") == method).sort("sp")
-            (handle,) = panel.plot(curve["sp"], curve[column], **look(number), linewidth=1)
-            handles += [handle] if panel is panels[0] else []
+            (handles[one_line(method)],) = panel.plot(curve["sp"], curve[column], **look(number), linewidth=1)
         panel.set(xlabel="superpixels", title=title)
         logarithmic(panel)
         if column == "cpu_s":
             logarithmic(panel, "y", (1,))
     for panel in panels[len(titles) :]:
         panel.remove()
-    names = [one_line(method) for method in methods]
-    figure.legend(handles, names, loc="outside lower left", ncols=4)
+    add_legend(figure, handles, list(handles))
     return figure
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +31,7 @@ from intrabench.specs.specs import nearest
 from intrabench.statistics.evaluation import selected_rows
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.superpixel_curves import SPREAD, TRADED, correlations, differences, spread, stability
-from intrabench.statistics.superpixels import SuperpixelScores, superpixel_scores
+from intrabench.statistics.superpixels import DIVIDING, SuperpixelScores, superpixel_scores
 
 SHOWN = ("rec", "ue_np", "ev", "asa", "co", "cpu_s")
 """Metrics of the table by number of superpixels, unless others are asked for."""
@@ -58,17 +58,18 @@ PAPER = "Stutz, Hermans, Leibe, CVIU 2018"
 
 
 def read_superpixel_scores(
-    folder: Path, methods: Sequence[str] = (), selection: Selection = EVERYTHING
+    folder: Path, methods: Sequence[str] = (), selection: Selection = EVERYTHING, annotations: bool = False
 ) -> tuple[SuperpixelScores, list[str]]:
     """What was measured of superpixels in a results folder, and what of it is left out.
 
-    methods: only these, as tables print them, or globs. selection: of which sessions.
+    methods: only these, as tables print them, or globs. selection: of which sessions. annotations: as of
+    `superpixel_scores`.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows, left_out = selected_rows(folder, selection)
-    found = superpixel_scores(rows)
+    rows, left_out = selected_rows(folder, selection, protocol=DIVIDING[0])
+    found = superpixel_scores(rows, annotations)
     names = found.images["method"].unique().sort().to_list()
     chosen = [name for method in methods for name in _methods(method, names, folder)]
     if methods:
@@ -155,7 +156,7 @@ def stability_table(found: SuperpixelScores, metrics: Sequence[str] = ()) -> pl.
     return table.with_columns(pl.col("metric").replace(heads))
 
 
-def correlation_table(found: SuperpixelScores, metrics: Sequence[str] = (), number: int = 400) -> pl.DataFrame:
+def correlation_table(found: SuperpixelScores, metrics: Sequence[str] = ()) -> pl.DataFrame:
     """`correlations` with headings, of `CORRELATED` unless metrics are given.
 
     Raises:
@@ -164,7 +165,7 @@ def correlation_table(found: SuperpixelScores, metrics: Sequence[str] = (), numb
     have = [metric.column for metric in found.metrics]
     columns = _columns(found, metrics or [column for column in CORRELATED if column in have])
     heads = {column: lookup.metric(column).head for column in columns}
-    return correlations(found, columns, number).with_columns(pl.col("metric").replace(heads)).rename(heads)
+    return correlations(found, columns).with_columns(pl.col("metric").replace(heads)).rename(heads)
 
 
 def two_methods(found: SuperpixelScores, a: str, b: str) -> tuple[str, str]:
@@ -266,6 +267,46 @@ PRINTED = {
     "lsc": "LSC",
 }
 """What the paper calls our methods."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One that `intrabench superpixels table` shows: `make` gives it of scores and metrics.
+
+    fixed: it has columns of its own, whatever the metrics. averages: these are averages over numbers of superpixels.
+    """
+
+    make: Callable[[SuperpixelScores, Sequence[str]], pl.DataFrame]
+    heading: str
+    fixed: bool = False
+    averages: bool = False
+
+
+IN_SLICES = "boundaries within slices"
+AVERAGES = Table(
+    lambda found, _: summary_table(found),
+    f"averages between 200 and 5200 superpixels, in %, {IN_SLICES}",
+    fixed=True,
+    averages=True,
+)
+NUMBERS = Table(number_table, f"mean over images of the worst annotation, {IN_SLICES}")
+TABLES = {
+    "--interval": replace(AVERAGES, make=lambda found, _: summary_table(found, interval=True)),
+    "--by-number": NUMBERS,
+    "--spread": Table(spread_table, f"over images, of the worst annotation, {IN_SLICES}"),
+    "--stability": Table(stability_table, f"steps from one number to the next, {IN_SLICES}"),
+    "--correlation": Table(correlation_table, f"Pearson's correlation over annotations, {IN_SLICES}"),
+    "--reference paper": Table(
+        lambda found, _: beside_published(found),
+        f"beside Table 3 of {PAPER} (five data sets, tuned parameters); ranks are among these methods",
+        fixed=True,
+        averages=True,
+    ),
+    "--reference paper-k20000": Table(
+        lambda found, _: beside_many(found), f"beside Table 2 of {PAPER} (BSDS500, tuned parameters)", fixed=True
+    ),
+}
+"""By the options that show them; without any it is `AVERAGES`, or `NUMBERS` of metrics."""
 
 
 def write_superpixels(

@@ -16,11 +16,10 @@ from intrabench.reporting.formats import with_intervals
 from intrabench.reporting.reference import beside
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL, PROTOCOL
-from intrabench.results.schema import SCHEMA
+from intrabench.results.schema import SCHEMA, STRATA, WITHIN_LABEL
 from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import COUNTS, aggregate, fewest_patients, totals
 from intrabench.statistics.coverage import unequal
-from intrabench.statistics.difficulty import STRATA, WITHIN_LABEL
 from intrabench.statistics.infinite import INFINITE
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
@@ -227,6 +226,11 @@ def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
 def _labels(column: str) -> list[pl.Expr]:
     """What people call the values of a column, where that is more than the column says."""
     return [label for name, label in (("model", labels.MODEL), ("protocol", labels.PROTOCOL)) if name == column]
+
+
+def names_in(words: str) -> tuple[str, ...]:
+    """The columns that an option names, with commas between them."""
+    return tuple(dict.fromkeys(name.strip() for name in words.split(",") if name.strip()))
 
 
 def check_columns(rows: pl.DataFrame, names: Sequence[str]) -> None:

@@ -20,6 +20,8 @@ from intrabench.files.headers import Arrays
 from intrabench.results.compact import tidy
 from intrabench.results.differences import describe, differences
 from intrabench.results.masks import cut_masks, damaged_masks
+from intrabench.results.merged_clicks import FOLDER as CLICKS
+from intrabench.results.merged_clicks import SLICES, clicks_together
 from intrabench.results.packs import contents, listed
 from intrabench.results.parts import damaged_files, damaged_parts, left_out_columns, read_rows
 from intrabench.results.runs import read_record, read_records
@@ -29,6 +31,7 @@ from intrabench.results.store import clean
 RECORDINGS = "people/recordings"
 FOLDERS = {
     **{"rows": "*.parquet", "turns": "*.parquet", "masks": "*.npz", "people": "*.parquet", RECORDINGS: "*.jsonl"},
+    **{f"{CLICKS}/{SLICES}/{kind}": "*.png" for kind in ("images", "masks")},
     "runs": "*.json",
 }
 """What is copied. Runs write turns before their rows; so rows of an ongoing run are listed first, moved last."""
@@ -63,10 +66,10 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
         IntraBenchError: a folder that holds no results, is `out` itself, or has another file of the same name.
     """
     for source in sources:
-        if not any((source / folder).is_dir() for folder in ("rows", RECORDINGS)):
+        if not any((source / folder).is_dir() for folder in ("rows", RECORDINGS, CLICKS)):
             raise IntraBenchError(
-                f"{source} is not a results folder, because it has no rows and no {RECORDINGS}; give the folder of "
-                "`run --out` or of `record --out`"
+                f"{source} is not a results folder, because it has no rows, no {RECORDINGS} and no {CLICKS}; give the "
+                "folder of `run --out`, `record --out` or `annotate --out`"
             )
         if source.resolve() == out.resolve():
             raise IntraBenchError(f"{source} cannot be merged into itself; give another folder with --out")
@@ -77,8 +80,9 @@ def merge(sources: Sequence[Path], out: Path, *, newest: bool = False) -> Merged
     _compare([out, *sources], merged)
     merged.versions = _versions([out, *sources])
     if newest or not merged.conflicts:
-        put_in_place(files, out)
-        merged.copied = len(files)
+        with clicks_together(sources, out) as clicks:
+            put_in_place({**files, **clicks}, out)
+        merged.copied = len(files) + len(clicks)
         merged.packed = "".join(tidy(out))
     return merged
 
@@ -117,8 +121,8 @@ def _wanted(sources: Sequence[Path], out: Path, merged: Merged) -> dict[Path, Pa
                     continue
                 if folder != "masks":
                     raise IntraBenchError(
-                        f"{path} and {ours} are of one run and should be equal, but are not; delete the one that was "
-                        "changed or damaged, and merge again"
+                        f"{path} and {ours} should be equal, but are not; delete the one that was changed or damaged, "
+                        "and merge again"
                     )
                 if not _equal_masks(path, ours):
                     merged.rounding.append(f"masks {path} differ from {ours}, which are kept")

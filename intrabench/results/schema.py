@@ -10,6 +10,11 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.mask import TURNED, Plane
 
+THIRDS = ("hard", "medium", "easy")
+STRATUM, WITHIN_LABEL = "difficulty", "difficulty_in_label"
+STRATA = (STRATUM, WITHIN_LABEL)
+"""Columns that are computed and not stored: the third of a target among those of its data set, and of its label."""
+
 SCHEMA: dict[str, Any] = {
     "run_id": pl.String,
     "session": pl.String,

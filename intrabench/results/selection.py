@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
@@ -24,6 +24,7 @@ from intrabench.protocols import command_for
 from intrabench.registry.canonical import same_specs
 from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
+from intrabench.results.schema import STRATA, THIRDS
 from intrabench.results.weights import HOW
 from intrabench.specs.specs import nearest
 from intrabench.target import WHOLE_CASE
@@ -48,7 +49,7 @@ class Selection:
     """Names and patterns of the sessions that an output is of; of each kind any may match, and all if there are none.
 
     protocol, model, prompter, dataset: as tables print them, specs in any spelling, or globs. cases, targets: as of
-    ``intrabench run``.
+    ``intrabench run``; targets also by `STRATA`, as ``difficulty=hard``.
     """
 
     protocol: tuple[str, ...] = ()
@@ -69,16 +70,54 @@ class Selection:
         parts += [f"targets {', '.join(self.targets)}"] if self.targets else []
         return f"only {'; '.join(parts)}" if parts else ""
 
+    @property
+    def strata(self) -> dict[str, list[str]]:
+        """The thirds that are selected, by the column of `STRATA`; any of them may match.
+
+        Raises:
+            IntraBenchError: there is no such third.
+        """
+        found: dict[str, list[str]] = {}
+        for name, third in filter(None, map(_stratum, self.targets)):
+            if third not in THIRDS:
+                near = nearest(third, THIRDS)
+                raise IntraBenchError(f"--targets {name}={third}: no such third{near}; give {', '.join(THIRDS)}")
+            found.setdefault(name, []).append(third)
+        return found
+
+    @property
+    def without_strata(self) -> Selection:
+        """The same of targets of any difficulty."""
+        return replace(self, targets=tuple(one for one in self.targets if not _stratum(one)))
+
+    def of_strata(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows of the thirds that are selected, of rows with the columns `STRATA`.
+
+        Raises:
+            IntraBenchError: there are none.
+        """
+        for name, thirds in self.strata.items():
+            rows = rows.filter(pl.col(name).is_in(thirds) | (pl.col("target") == WHOLE_CASE))
+            if rows["target"].eq(WHOLE_CASE).all():
+                raise IntraBenchError(f"no target has {name}={' or '.join(thirds)}; there are too few to divide")
+        return rows
+
     def of(self, rows: pl.DataFrame, *roots: Path) -> pl.DataFrame:
         """The rows that are selected, of those of results folders that count; versions are decided before (`current`).
 
         Rows of a case without data stay with their case, whatever targets it has.
 
         Raises:
-            IntraBenchError: a name or pattern matches nothing, or nothing matches all of them.
+            IntraBenchError: a name or pattern matches nothing, or nothing matches all of them; or targets are selected
+                by difficulty, which rows do not say.
         """
         if not self.words:
             return rows
+        if self.strata:
+            raise IntraBenchError(
+                f"--targets {next(iter(self.strata))}: only table, compare, power, figures, report and methods tell "
+                "how difficult targets are; omit it, or name targets"
+            )
         found = self._of_lines(rows, roots)
         found = self._of_cases(found, roots) if self.cases and len(found) else found
         found = self._of_targets(found, roots) if self.targets and len(found) else found
@@ -146,6 +185,12 @@ def selection(**chosen: object) -> Selection:
             raise IntraBenchError(f"{one.name} is empty; give a name or a pattern, or omit it")
         found[one.name] = tuple(words)
     return Selection(**found)
+
+
+def _stratum(pattern: str) -> tuple[str, str] | None:
+    """The column of `STRATA` and the third that a pattern of ``--targets`` means; None if it means neither."""
+    name, equals, third = (part.strip() for part in pattern.partition("="))
+    return (name, third) if equals and name in STRATA else None
 
 
 def _named(lines: pl.DataFrame, name: Named, word: str, roots: Sequence[Path]) -> pl.DataFrame:

@@ -15,12 +15,14 @@ from intrabench.errors import IntraBenchError
 from intrabench.registry.canonical import Column
 from intrabench.results import labels
 from intrabench.results.current import IDENTITY, MODEL
+from intrabench.results.schema import metric_columns
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.results.spellings import two_spellings
 from intrabench.specs.specs import nearest
-from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation
-from intrabench.statistics.evaluation import selected_rows
+from intrabench.statistics.difficulty import PARTS
+from intrabench.statistics.evaluation import in_strata, selected_rows
 from intrabench.statistics.soundness import check_mixable
+from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
 
 
@@ -49,40 +51,41 @@ def contests(
     folder: Path,
     a: str,
     b: str,
-    how: Aggregation = AGGREGATIONS["protocol"],
-    round: int | None = None,
+    statistic: Statistic,
     selection: Selection = EVERYTHING,
+    by: Sequence[str] = (),
 ) -> list[Contest]:
-    """All pairs of lines that differ only in A and B.
+    """All pairs of lines that differ only in A and B, apart for each value of the columns `by`, which are of `PARTS`.
 
     a, b: results folders; or models or prompters, as written in tables, in the results of `folder`. Lines of two runs
-    are compared if prompter and name of the model are equal, whatever the model's version and weights. how: of the
-    averages, which protocols that average otherwise can be compared by only if it was chosen. round: sessions whose
-    prompts the model refuses by then do not count; None: by their end. selection: of the sessions of each folder.
+    are compared if prompter and name of the model are equal, whatever the model's version and weights. statistic:
+    protocols that average otherwise can be compared only if its averages were chosen; sessions whose prompts the model
+    refuses by its round do not count. selection: of the sessions of each folder.
 
     Raises:
-        IntraBenchError: a name is unknown, both are the same, or there is no pair.
+        IntraBenchError: a name is unknown, both are the same, there is no pair, or targets have no such column.
     """
+    _check_parts(by)
     if a == b or (_is_results(a) and _is_results(b) and Path(a).samefile(b)):
         raise IntraBenchError(f"{a} and {b} are the same; give two results folders, models or prompters that differ")
-    if folders_of(folder, a, b) != [folder]:
+    places = folders_of(folder, a, b)
+    rows, left_out = _read(places, statistic, selection, by)
+    if places != [folder]:
         shared: tuple[str, ...] = ("prompter", "model", "dtype", "strict")
-        read = [_read(Path(one), selection) for one in (a, b)]
-        sides, left_out = [rows for rows, _ in read], [text for _, texts in read for text in texts]
-        check_mixable(pl.concat(sides, how="diagonal"), how=how)
+        sides = [_without_others(rows.filter(_folder=number)) for number in range(len(places))]
+        check_mixable(rows, how=statistic.how)
     else:
-        rows, left_out = _read(folder, selection)
         column, sides = _sides(rows, a, b, folder, selection)
         shared = tuple(
             name for name in IDENTITY if name not in (MODEL if column == "model" else ("prompter", "weights"))
         )
         left_out += two_spellings(sorted((a, b)))
-    refused = [_refused(side, round) for side in sides]
+    refused = [_refused(side, statistic.round) for side in sides]
     played = [side.join(left, on="session", how="anti") for side, left in zip(sides, refused, strict=True)]
-    pairs = _pairs((a, b), played, shared)
+    pairs = _pairs((a, b), played, shared, by)
     alone = _alone((a, b), sides, shared) if pairs else []
     if not pairs and {"prompter", "model"} <= set(shared):  # of two runs: other weights of the user's are other names
-        pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in played], shared)
+        pairs = _pairs((a, b), [side.with_columns(model=pl.col("_model")) for side in played], shared, by)
     notes = (*left_out, *_inapplicable((a, b), sides, refused, shared), *alone)
     found = [replace(one, left_out=notes) for one in pairs]
     if not found:
@@ -91,22 +94,25 @@ def contests(
 
 
 def contests_of_models(
-    folder: Path, metric: str = "", round: int | None = None, selection: Selection = EVERYTHING
+    folder: Path, statistic: Statistic, selection: Selection = EVERYTHING, by: Sequence[str] = ()
 ) -> tuple[list[tuple[str, str, Contest]], list[str]]:
     """Every two models of a results folder with what they have in common, and what of the folder is left out.
 
-    metric: superpixels count only if they have a value of it. round, selection: as of `contests`.
+    statistic: superpixels count only if they have a value of its metric; else, as the rest, as of `contests`.
 
     Raises:
-        IntraBenchError: no two models were run with the same prompter.
+        IntraBenchError: no two models were run with the same prompter, or targets have no such column.
     """
-    read, left_out = _read(folder, selection)
-    rows = prompted(read, metric or "dice")
-    played = rows.join(_refused(rows, round), on="session", how="anti")
+    _check_parts(by)
+    read, left_out = _read([folder], statistic, selection, by)
+    rows = prompted(read, statistic.metric or "dice")
+    played = rows.join(_refused(rows, statistic.round), on="session", how="anti")
     shared = tuple(name for name in IDENTITY if name not in MODEL)
     models = labels.names(played, "model")
     sides = {name: labels.rows_named(played, "model", name) for name in models}
-    found = [(a, b, one) for a, b in combinations(models, 2) for one in _pairs((a, b), [sides[a], sides[b]], shared)]
+    found = [
+        (a, b, one) for a, b in combinations(models, 2) for one in _pairs((a, b), [sides[a], sides[b]], shared, by)
+    ]
     if not found:
         raise IntraBenchError(f"{folder} has no two models with the same prompter; run another model, or give A and B")
     return found, [*left_out, *two_spellings(models)]
@@ -129,15 +135,37 @@ def _sides(rows: pl.DataFrame, a: str, b: str, folder: Path, selection: Selectio
     raise IntraBenchError(_unknown(rows, a, b, folder, selection))
 
 
-def _read(folder: Path, selection: Selection) -> tuple[pl.DataFrame, list[str]]:
-    """The rows that count, with models as people call them, and what is left out."""
-    rows, left_out = selected_rows(folder, selection)
-    return rows.with_columns(labels.MODEL, _model="model"), left_out
+def _check_parts(by: Sequence[str]) -> None:
+    for name in by:
+        if name not in PARTS:
+            raise IntraBenchError(
+                f"--by {name}: pairs cannot be apart by it{nearest(name, PARTS)}; give {', '.join(PARTS)}, or omit it"
+            )
 
 
-def _pairs(names: Sequence[str], sides: Sequence[pl.DataFrame], shared: Sequence[str]) -> list[Contest]:
-    groups = [side.partition_by(list(shared), as_dict=True) for side in sides]
-    common = sorted((key for key in groups[0] if key in groups[1]), key=str)
+def _read(
+    folders: Sequence[Path], statistic: Statistic, selection: Selection, by: Sequence[str]
+) -> tuple[pl.DataFrame, list[str]]:
+    """The rows that count, with models as people call them and the number of their folder, and what is left out."""
+    read = [selected_rows(one, selection.without_strata) for one in folders]
+    parts = [rows.with_columns(_folder=pl.lit(number)) for number, (rows, _) in enumerate(read)]
+    rows = in_strata(pl.concat(parts, how="diagonal"), statistic, selection, by)
+    return rows.with_columns(labels.MODEL, _model="model"), [text for _, texts in read for text in texts]
+
+
+def _without_others(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of one folder without metrics that only the other one has."""
+    return rows.drop(name for name in metric_columns(rows) if rows[name].is_null().all())
+
+
+def _pairs(
+    names: Sequence[str], sides: Sequence[pl.DataFrame], lines: Sequence[str], by: Sequence[str]
+) -> list[Contest]:
+    """Pairs of lines that are equal in these columns. by: columns of targets; cases without data have none of them."""
+    shared = [*lines, *by]
+    sides = [side.drop_nulls(by).sort(by, maintain_order=True) if by else side for side in sides]
+    groups = [side.partition_by(shared, as_dict=True) for side in sides]
+    common = sorted((key for key in groups[0] if key in groups[1]), key=lambda key: str(key[: len(lines)]))
     main = "prompter" if "prompter" in shared else "model"
 
     def fields_of(key: tuple[Any, ...]) -> dict[str, str]:

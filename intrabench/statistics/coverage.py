@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import several
-from intrabench.statistics.difficulty import STRATA
+from intrabench.results.schema import STRATA
 from intrabench.statistics.notes import FEWER
 from intrabench.statistics.scores import TARGET, of_targets
 

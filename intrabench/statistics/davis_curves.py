@@ -49,9 +49,10 @@ def mean_curves(played: Steps, seconds: float, how: Aggregation) -> pl.DataFrame
     """
     parts = []
     for places, curves in _curves(played, seconds):
-        sessions, quality = played.sessions[places], np.array([one.quality for one in curves])
-        for time, values in zip(curves[0].time_s, quality.T, strict=True):
-            means = aggregate(sessions.with_columns(value=pl.Series(values)), ["line"], how)
+        quality = np.zeros(played.sessions.height)
+        for time, values in zip(curves[0].time_s, np.array([one.quality for one in curves]).T, strict=True):
+            quality[places] = values
+            means = aggregate(played.scored(quality)[places], ["line"], how)
             parts.append(means.select("line", "dataset", "value").with_columns(time_s=pl.lit(time)))
     return pl.concat(parts)
 

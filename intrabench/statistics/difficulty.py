@@ -8,23 +8,26 @@ set.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
 from intrabench.metrics.base import Best, merit
+from intrabench.results.schema import STRATA, STRATUM, THIRDS, WITHIN_LABEL
 from intrabench.statistics.click_robustness import LINE, ends
+from intrabench.statistics.measures import best as best_of
+from intrabench.statistics.measures import scored_by
 from intrabench.statistics.robustness import COUNTED_CLICKS, each_spread, noise
 from intrabench.statistics.scores import TARGET, by_image
 from intrabench.statistics.sources import Source
 from intrabench.statistics.spread import each_target
+from intrabench.statistics.statistic import Statistic
 from intrabench.target import WHOLE_CASE
 
-THIRDS = ("hard", "medium", "easy")
-STRATUM, WITHIN_LABEL = "difficulty", "difficulty_in_label"
-STRATA = (STRATUM, WITHIN_LABEL)
-"""Columns of `difficulties`: the third of a target among those of its data set, and among those with its label."""
+PARTS = ("label", *STRATA)
+"""Columns of targets whose values have lines apart in tables of pairs and of clicks."""
 
 NUMBERS = ("mean", "sd", "spread", "nsr")
 
@@ -108,8 +111,24 @@ def with_strata(rows: pl.DataFrame, each: pl.DataFrame) -> pl.DataFrame:
     each: `difficulties`.
     """
     names = by_image(rows.select("protocol", *TARGET)).select(TARGET)
-    found = names.join(each.select(*TARGET, *STRATA), on=TARGET, how="left", nulls_equal=True)
+    found = names.join(each.select(*TARGET, *STRATA), on=TARGET, how="left", nulls_equal=True, maintain_order="left")
     return rows.with_columns(found.select(STRATA))
+
+
+def divided(rows: pl.DataFrame, of: Statistic) -> pl.DataFrame:
+    """The rows `with_strata` of the score that the metric is made of, after the round of the statistic, over all of
+    them. Targets without a score are left out; the column is null for cases without data, whose targets nobody knows.
+    """
+    single = replace(of, metric=scored_by(of.of_protocols(rows["protocol"]).metric))
+    found = with_strata(rows, difficulties(single.measured(rows), single.metric, best_of(single.metric)))
+    return found.filter(pl.col(STRATUM).is_not_null() | (pl.col("target") == WHOLE_CASE))
+
+
+def described(metric: str, names: Sequence[str]) -> list[str]:
+    """What the `STRATA` among the names mean in an output of this metric."""
+    among = {STRATUM: "of a data set", WITHIN_LABEL: "with the same label in a data set"}
+    by = f"by their mean {scored_by(metric)} over models"
+    return [f"{name}: thirds of the targets {among[name]} {by}" for name in STRATA if name in names]
 
 
 def played_by_few(each: pl.DataFrame) -> list[str]:

@@ -17,9 +17,10 @@ from intrabench.results.fast_queries import keys
 from intrabench.results.labels import MODEL, PROMPTER, PROTOCOL
 from intrabench.results.origin import datasets_of
 from intrabench.results.runs import read_records
-from intrabench.results.schema import SCHEMA
+from intrabench.results.schema import SCHEMA, STRATA
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.coverage import on_shared
+from intrabench.statistics.difficulty import described, divided
 from intrabench.statistics.soundness import some_rows
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.superpixels import prompted
@@ -64,7 +65,7 @@ class Evaluation:
         Raises:
             IntraBenchError: as of `counted_rows`.
         """
-        rows, left_out = counted_rows(root, statistic.metric, selection)
+        rows, left_out = counted_rows(root, statistic, selection)
         datasets, of_rows = datasets_of(root, rows), statistic.of_protocols(rows["protocol"])
         return cls(root, *with_lines(rows), of_rows, datasets, left_out, selection=selection)
 
@@ -106,28 +107,47 @@ class Evaluation:
 
 def counted_rows(
     root: Path,
-    metric: str = "",
+    statistic: Statistic,
     selection: Selection = EVERYTHING,
     by: Sequence[str] = (),
     more: Sequence[str] = (),
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows of prompted sessions that count and are selected, and what does not count (`current`).
 
-    by: the columns that define lines. more: columns that are read besides those and `STATISTICAL`.
+    statistic: tells how difficult targets are (`in_strata`). by: the columns that define lines. more: columns that are
+    read besides those and `STATISTICAL`.
 
     Raises:
         IntraBenchError: there are none.
     """
-    rows, left_out = selected_rows(root, selection, by, more)
-    return prompted(rows, metric or "dice"), left_out
+    rows, left_out = selected_rows(root, selection.without_strata, by, more)
+    rows = prompted(rows, statistic.metric or "dice")
+    return in_strata(rows, statistic, selection, (*by, *more)), left_out
+
+
+def in_strata(rows: pl.DataFrame, of: Statistic, selection: Selection, names: Sequence[str]) -> pl.DataFrame:
+    """The rows `divided` into `STRATA` if one of these is among the names or selected; of those that are selected."""
+    return selection.of_strata(divided(rows, of)) if {*STRATA} & {*names, *selection.strata} else rows
+
+
+def about(selection: Selection, metric: str, names: Sequence[str] = ()) -> str:
+    """What is selected, in words, and what the `STRATA` among the names or selected mean; empty if there is nothing."""
+    return "; ".join(filter(None, [selection.words, *described(metric, [*names, *selection.strata])]))
 
 
 def selected_rows(
-    root: Path, selection: Selection = EVERYTHING, by: Sequence[str] = (), more: Sequence[str] = ()
+    root: Path,
+    selection: Selection = EVERYTHING,
+    by: Sequence[str] = (),
+    more: Sequence[str] = (),
+    protocol: str = "",
 ) -> tuple[pl.DataFrame, list[str]]:
-    """The same with those of divided images."""
+    """The rows that count and are selected, also those of divided images; rows do not say how difficult targets are.
+
+    protocol: that is wanted, for the message; else the selected one.
+    """
     columns = [name for name in SCHEMA if name in {*STATISTICAL, *by, *more}]
-    rows, left_out = current(some_rows(root, "".join(selection.protocol[:1]), columns), by, root=root)
+    rows, left_out = current(some_rows(root, protocol or "".join(selection.protocol[:1]), columns), by, root=root)
     return selection.of(rows, root), left_out
 
 

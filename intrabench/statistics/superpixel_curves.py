@@ -63,25 +63,23 @@ def stability(found: SuperpixelScores, metrics: Sequence[str] = SPREAD) -> pl.Da
     return pl.DataFrame(rows, schema, orient="row").sort(*_CURVE, maintain_order=True)
 
 
-def correlations(found: SuperpixelScores, metrics: Sequence[str], number: int = 400) -> pl.DataFrame:
-    """Pearson's correlation of every two metrics over the images of a data set and method.
+def correlations(found: SuperpixelScores, metrics: Sequence[str]) -> pl.DataFrame:
+    """Pearson's correlation of every two metrics over the annotations of a data set, by method and number.
 
-    At the number of superpixels asked for that is nearest to `number`, in `asked`. A line per metric, `metric`, with a
-    column per metric; null where one does not vary, or with fewer than 3 images.
+    As Table C.5 of the paper, whose program takes every annotation of an image. found: a line per annotation. A line
+    per metric, `metric`, with a column per metric; null where one does not vary, or with fewer than 3 annotations.
     """
     parts = []
-    for (dataset, method), images in found.images.group_by(*_CURVE, maintain_order=True):
-        asked = min(images["asked"].unique(), key=lambda one: (abs(np.log(one / number)), one))
-        values = images.filter(pl.col("asked") == asked).select(pl.col(metrics).cast(pl.Float64)).drop_nulls()
+    for (dataset, method, asked), lines in found.images.group_by(*_CURVE, "asked", maintain_order=True):
+        values = lines.select(pl.col(metrics).cast(pl.Float64)).drop_nulls()
         measured = [column.to_numpy() for column in values]
-        lines = [[pearson(one, other) for other in measured] for one in measured]
-        about = {
-            "dataset": [dataset] * len(metrics),
-            "method": [method] * len(metrics),
-            "asked": [asked] * len(metrics),
+        columns = {
+            name: pl.Series([pearson(one, other) for other in measured], dtype=pl.Float64)
+            for name, one in zip(metrics, measured, strict=True)
         }
-        columns = {name: pl.Series(name, column, pl.Float64) for name, column in zip(metrics, lines, strict=True)}
-        parts.append(pl.DataFrame({**about, "images": [values.height] * len(metrics), "metric": metrics, **columns}))
+        about = {"dataset": dataset, "method": method, "asked": asked, "annotations": values.height}
+        first = [pl.lit(value).alias(name) for name, value in about.items()]
+        parts.append(pl.DataFrame({"metric": metrics, **columns}).select(*first, pl.all()))
     return pl.concat(parts)
 
 

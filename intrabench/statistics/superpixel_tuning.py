@@ -8,12 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.errors import IntraBenchError
 from intrabench.statistics.superpixels import SuperpixelScores
 from intrabench.superpixels.tuned import tuned_words
 
-NUMBERS = (400, 1200, 3600)
-"""The numbers of superpixels at which parameters are chosen."""
 BAND = 2.0
 """Settings that give, on average, more or fewer superpixels than this times the number asked for are not chosen."""
 
@@ -21,9 +18,11 @@ BAND = 2.0
 def losses(found: SuperpixelScores) -> pl.DataFrame:
     """A line per `method` and `asked`, mean over images, then over data sets: `K`, `rec`, `ue_np` and `loss`.
 
-    loss: 1 - Rec + UE. Settings beyond `BAND` are left out; the least loss of each number is first.
+    loss: 1 - Rec + UE. Settings beyond `BAND`, or that always fail, are left out; the least loss of each number is
+    first.
     """
-    means = found.curves.group_by("method", "asked").agg(pl.col("sp", "rec", "ue_np").mean())
+    columns = pl.col("sp", "rec", "ue_np").mean()
+    means = found.images.group_by("dataset", "method", "asked").agg(columns).group_by("method", "asked").agg(columns)
     means = means.filter((pl.col("sp") / pl.col("asked")).is_between(1 / BAND, BAND))
     means = means.with_columns(loss=1 - pl.col("rec") + pl.col("ue_np")).rename({"sp": "K"})
     return means.sort("asked", "loss", "method")
@@ -33,32 +32,36 @@ def losses(found: SuperpixelScores) -> pl.DataFrame:
 class Choice:
     """What was chosen of one method.
 
-    tuned: its parameters by number (`tuned_words`). by_number: of each number asked for the chosen `parameters`, and
-    the columns of `losses`.
+    by_number: of each number asked for the chosen `parameters`, and the columns of `losses`. missed: sentences on the
+    numbers at which nothing was.
     """
 
-    tuned: str
     by_number: Mapping[int, Mapping[str, Any]]
+    missed: Sequence[str] = ()
+
+    @property
+    def tuned(self) -> str:
+        """Its parameters by number (`tuned_words`); empty if nothing was chosen."""
+        chosen = {number: line["parameters"] for number, line in self.by_number.items()}
+        return tuned_words(chosen) if chosen else ""
 
 
 def choose(
     table: pl.DataFrame, name: str, tried: Mapping[str, Mapping[str, int | float]], numbers: Sequence[int]
 ) -> Choice:
-    """The settings of a method with the least loss at each number.
+    """The settings of a method with the least loss at each number at which one gives about as many superpixels.
 
     table: `losses`. tried: parameters, by the method as `table` has it.
-
-    Raises:
-        IntraBenchError: at some number no setting gives about as many superpixels.
     """
-    found = {}
+    found, missed = {}, []
     for number in numbers:
         lines = table.filter((pl.col("asked") == number) & pl.col("method").is_in(list(tried)))
         if lines.is_empty():
-            raise IntraBenchError(
+            missed.append(
                 f"no setting of {name} gives between {number / BAND:g} and {number * BAND:g} superpixels where "
-                f"{number} are asked for; give other values by --grid, or other numbers by --segments"
+                f"{number} are asked for"
             )
-        line = lines.row(0, named=True)
-        found[number] = {"parameters": tried[line["method"]], **line}
-    return Choice(tuned_words({number: line["parameters"] for number, line in found.items()}), found)
+        else:
+            line = lines.row(0, named=True)
+            found[number] = {"parameters": tried[line["method"]], **line}
+    return Choice(found, missed)

@@ -10,7 +10,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.base import Metric
-from intrabench.protocols import PROTOCOLS
+from intrabench.protocols import PROTOCOLS, command_for
 from intrabench.protocols.superpixels_paper import AVERAGED
 from intrabench.results.schema import metric_columns
 from intrabench.specs.specs import parse, written
@@ -18,7 +18,7 @@ from intrabench.statistics.aggregate import COUNTS
 from intrabench.statistics.coverage import on_shared
 from intrabench.statistics.ranking import AverageRanking, average_ranking
 from intrabench.statistics.resample import intervals
-from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores
+from intrabench.statistics.scores import FailurePolicy, measured_metrics, scores, states, valued
 from intrabench.statistics.statistic import averages
 from intrabench.superpixels.partitions.averages import ENOUGH, LEAST, MOST, average_loss
 from intrabench.target import ANNOTATION
@@ -52,9 +52,7 @@ def divided(rows: pl.DataFrame) -> pl.DataFrame:
     """
     found = rows.filter(pl.col("protocol").is_in(DIVIDING))
     if found.is_empty():
-        raise IntraBenchError(
-            "there are no superpixels in the results; run: intrabench superpixels run --method slic --segments 400"
-        )
+        raise IntraBenchError(f"there are no superpixels in the results; run: {command_for(DIVIDING[0])}")
     return found
 
 
@@ -63,7 +61,8 @@ class SuperpixelScores:
     """Superpixels of a results folder.
 
     images: one line per image, method and number of superpixels asked for, `asked`; a column per metric has the value
-    of the worst annotation. metrics: those columns, in the order of the protocol.
+    of the worst annotation (`superpixel_scores` can also give a line per annotation). metrics: those columns, in the
+    order of the protocol.
     """
 
     images: pl.DataFrame
@@ -137,6 +136,28 @@ class SuperpixelScores:
         """Those of some methods."""
         return replace(self, images=self.images.filter(pl.col("method").is_in(list(methods))))
 
+    def asked_for(self, numbers: Collection[int]) -> SuperpixelScores:
+        """Those of some numbers of superpixels that methods were asked for.
+
+        Raises:
+            IntraBenchError: one was not run.
+        """
+        there = self.images["asked"].unique().sort()
+        for number in numbers:
+            if number not in there:
+                have = ", ".join(map(str, there))
+                raise IntraBenchError(
+                    f"{number} superpixels were not run; there are {have}, and "
+                    f"intrabench superpixels run --segments {number} adds them"
+                )
+        return replace(self, images=self.images.filter(pl.col("asked").is_in(list(numbers))))
+
+    def nearest_to(self, numbers: Collection[int]) -> SuperpixelScores:
+        """Those of the number asked for that is nearest to each of some, by the ratio, of each data set and method."""
+        ratio = [(pl.col("asked") / number).log().abs() for number in numbers]
+        nearest = [pl.col("asked") == pl.col("asked").sort_by(one, "asked").first().over(*_CURVE) for one in ratio]
+        return replace(self, images=self.images.filter(pl.any_horizontal(nearest)))
+
     def notes(self) -> list[str]:
         """Sentences on curves whose averages say little, and on what the ranks leave out."""
         lines, compared = list[str](), self._shared[1]
@@ -151,38 +172,42 @@ class SuperpixelScores:
         return [*lines, *compared]
 
 
-def superpixel_scores(rows: pl.DataFrame) -> SuperpixelScores:
+def superpixel_scores(rows: pl.DataFrame, annotations: bool = False) -> SuperpixelScores:
     """What was measured of superpixels.
 
-    rows: `current` ones. Failures count as the worst value of each metric.
+    rows: `current` ones. Failures count as the worst value of each metric. annotations: a line per annotation, not per
+    image, without failures.
 
     Raises:
         IntraBenchError: there are none.
     """
     rows = divided(rows)
     metrics = [one for one in measured_metrics(rows) if one.column in metric_columns(rows)]
-    each = [_of_images(rows, metric) for metric in metrics]
+    each = [_of_images(rows, metric, annotations) for metric in metrics]
     if not any(metric.column == "sp" for metric in metrics):
         raise IntraBenchError(
             "no image could be divided; the run tells why, and `intrabench superpixels run` tries again"
         )
     images = each[0]
     for one in each[1:]:
-        images = images.join(one.drop("failed"), on=[*_IMAGE, "method", "asked"], how="full", coalesce=True)
+        images = images.join(one.drop("failed"), on=[*_IMAGE, "target", "method", "asked"], how="full", coalesce=True)
     return SuperpixelScores(images.sort("dataset", "method", "asked", "case"), metrics)
 
 
-def _of_images(rows: pl.DataFrame, metric: Metric) -> pl.DataFrame:
-    """The value of each image by a metric, of its worst annotation."""
+def _of_images(rows: pl.DataFrame, metric: Metric, annotations: bool) -> pl.DataFrame:
+    """The value of each image by a metric, of its worst annotation, or of each of its annotations."""
     # A failure made no superpixels, and says nothing of their time.
-    policy = FailurePolicy("drop" if metric.column in ("sp", "cpu_s") else "worst")
-    scored = scores(rows, metric.column, policy=policy)
+    policy = FailurePolicy("drop" if annotations or metric.column in ("sp", "cpu_s") else "worst")
+    if annotations:
+        scored = valued(states(rows, column=metric.column), metric.column, policy)
+    else:
+        scored = scores(rows, metric.column, policy=policy)
     specs = {spec: _method_and_number(spec) for spec in scored["model"].unique()}
     scored = scored.with_columns(
         method=pl.col("model").replace_strict({spec: method for spec, (method, _) in specs.items()}),
         asked=pl.col("model").replace_strict({spec: number for spec, (_, number) in specs.items()}),
     )
-    seeds = scored.group_by(*_IMAGE, "method", "asked")
+    seeds = scored.group_by(*_IMAGE, "target", "method", "asked")
     return seeds.agg(pl.col("value").mean().alias(metric.column), pl.col("failed").any())
 
 

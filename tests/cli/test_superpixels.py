@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.results.parts import read_rows
@@ -35,6 +37,27 @@ class Halves(Superpixels):
         if segments > 100:
             raise RuntimeError("too many")
         return (np.indices(picture.array.shape[:3])[2] > 5).astype(int)
+'''
+
+
+FEW = '''
+from dataclasses import dataclass
+
+import numpy as np
+
+from intrabench import Superpixels
+
+
+@dataclass(frozen=True)
+class Few(Superpixels):
+    """As many columns as its parameter says, whatever is asked for."""
+
+    name = "few"
+    many: int = 4
+
+    def segment(self, picture, segments):
+        place = np.indices(picture.array.shape[:3])[2]
+        return place * self.many // picture.array.shape[2]
 '''
 
 
@@ -116,6 +139,9 @@ def test_images_stability_correlation_and_two_programs(say: Callable[..., Said],
     assert table("--stability")["metric"].to_list() == ["Rec", "UE", "EV"]
     assert (table("--spread", "--metric", "rec:volume=true")["Rec (volume=true)"] > 0).all()
     assert table("--correlation", "--metric", "ue_bergh", "--metric", "asa")["ASA"].to_list() == pytest.approx([-1, 1])
+    assert table("--correlation", "--metric", "rec")["asked"].to_list() == [60]  # the nearest to 400, 1200 and 3600
+    assert table("--correlation", "--metric", "rec", "--segments", "20,60")["asked"].to_list() == [20, 60]
+    assert table("--by-number", "--segments", "20")["asked"].to_list() == [20]
     compared = say("superpixels", "compare", "slic", "sitk_slic", "--out", "out")
     assert (compared.out.splitlines()[0], compared.err) == (wording, "")
     lines = pl.read_csv(say("superpixels", "compare", "slic", "gr*", "--out", "out", "--csv").out.encode())
@@ -130,6 +156,26 @@ def test_images_stability_correlation_and_two_programs(say: Callable[..., Said],
     page = Path("page.html").read_text()
     for text in ("min Rec", "SD of K", "<h2>Stability</h2>", "slic, compactness"):
         assert text in page
+
+
+def test_all_annotations_of_an_image_correlate(say: Callable[..., Said]) -> None:
+    """As in Table C.5 of the paper; other tables have the worst one."""
+    random = np.random.default_rng(0)
+    for folder in ("images", "annotations"):
+        Path("photos", folder).mkdir(parents=True)
+    for name in ("a", "b"):
+        photo = Image.fromarray(random.integers(0, 255, (24, 30, 3), np.uint8))
+        photo.save(Path("photos", "images", f"{name}.png"))
+        for person in (1, 2, 3):
+            drawn = random.integers(0, 3, (6, 6)).repeat(4, axis=0).repeat(5, axis=1)
+            np.save(Path("photos", "annotations", f"{name}-{person}.npy"), drawn)
+    said = say("superpixels", "run", "-d", "photos", "--workers", "0", "--out", "out", "-m", "grid", "--segments", "40")
+    assert said.code == 0, said.err
+    rows = read_rows(Path("out"))
+    said = say("superpixels", "table", "--out", "out", "--correlation", "--metric", "pre", "--metric", "asa", "--csv")
+    line = pl.read_csv(said.out.encode()).row(0, named=True)
+    assert (len(rows), line["annotations"]) == (6, 6)
+    assert line["ASA"] == pytest.approx(np.corrcoef(rows["pre"], rows["asa"])[0, 1])
 
 
 def test_parameters_are_tuned_and_used(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
@@ -160,6 +206,11 @@ def test_parameters_are_tuned_and_used(say: Callable[..., Said], wording: Snapsh
     table = pl.read_csv(say("superpixels", "table", "--out", "out", "--csv").out.encode())
     assert table["method"].to_list() == [f"slic (tuned={best})"]
     assert "SLIC" in say("superpixels", "table", "--reference", "paper", "--out", "out", "--csv").out
+    Path("few.py").write_text(FEW)
+    few = ("tune", *data, "-m", "few", "--plugin", "few.py", "--grid", "many=3/4", "--segments", "5,60")
+    partly = say("superpixels", *few, "--file", "part.toml")
+    assert (partly.code, partly.err.splitlines()[-2:]) == (0, wording)
+    assert 'tuned = "5;many=3"' in Path("part.toml").read_text()
     Path("other.toml").write_text('["labels:folder=/etc"]\ntuned = "400;sigma=1"\n')
     for refused in (
         ("run", *data),
@@ -168,6 +219,7 @@ def test_parameters_are_tuned_and_used(say: Callable[..., Said], wording: Snapsh
         ("tune", *data, "-m", "slic", "-m", "watershed", "--grid", "sigma=1"),
         ("tune", *data, "-m", "slic", "--grid", "sigma=a"),
         ("tune", *data, "-m", "grid"),
+        ("tune", *data, "-m", "few", "--grid", "many=1/2", "--segments", "60", "--plugin", "few.py"),
     ):
         said = say("superpixels", *refused)
         assert (said.code, said.err) == (2, wording)

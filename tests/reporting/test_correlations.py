@@ -10,11 +10,14 @@ from xml.etree import ElementTree
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
+from intrabench.results.selection import selection
 from tests.conftest import Said
+from tests.reporting.page.page_of import report
 from tests.reporting.test_difficulty import GIVEN, PROMPTERS, VALUES, stored
 from tests.results import made
 
@@ -134,3 +137,29 @@ def test_models_that_lack_a_number_do_not_count() -> None:
     stored(GIVEN)
     found = intrabench.table(groups=True, correlate="all")
     assert found["lines"].unique().to_list() == [len(VALUES)]
+
+
+def test_the_report_has_them(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    stored(CURVES)
+    page, _ = report(Path("intrabench-results"))
+    assert "#correlations-section" in [given.get("href") for _, given in page.tags]
+    found = intrabench.table(groups=True, correlate=["all"], interval=True)
+    heads, *lines = page.tables["correlations-table"]
+    assert heads[:4] == ["Clicks", "Data set", "Number", "Other number"]
+    assert [line[4] for line in lines] == [str(count) for count in found["lines"]]
+    for line, row in zip(lines, found.to_dicts(), strict=True):
+        for cell, name in zip(line[5:], ("pearson", "spearman"), strict=True):
+            assert float(cell.split()[0].replace("\N{MINUS SIGN}", "-")) == pytest.approx(row[name], abs=0.0051)
+    two = report(Path("intrabench-results"), selection=selection(model="m[01]"))[0]
+    assert "correlations-table" not in two.tables
+
+
+def test_long_names_are_in_the_picture(tmp_path: Path) -> None:
+    """Nothing is drawn beside the picture, whose edges are white."""
+    pytest.importorskip("matplotlib")
+    stored(CURVES)
+    columns = ["noc:threshold=0.55,metric=iou,limit=15", "rclicks_auc.dhh", "dice", "nsr"]
+    paths = intrabench.figures(tmp_path, format="png", correlate=columns)
+    drawn = np.asarray(Image.open(next(one for one in paths if one.stem == "correlations")).convert("L"))
+    assert min(edge.min() for edge in (drawn[0], drawn[-1], drawn[:, 0], drawn[:, -1])) == 255

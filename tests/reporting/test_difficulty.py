@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from intrabench.results.store import Store
 from intrabench.statistics.difficulty import difficulties
 from intrabench.statistics.scores import scores
 from tests.conftest import Said
+from tests.reporting.page.page_of import read
 from tests.results import made
 
 VALUES = np.random.default_rng(9).uniform(0.1, 0.9, (3, 9, 4))
@@ -61,9 +63,9 @@ def table(say: Callable[..., Said]) -> Callable[..., pl.DataFrame]:
     return call
 
 
-def stored(rows: pl.DataFrame = GIVEN) -> None:
+def stored(rows: pl.DataFrame = GIVEN, folder: str = "intrabench-results") -> None:
     given = [{name: value for name, value in row.items() if value is not None} for row in rows.to_dicts()]
-    Store(Path("intrabench-results"), "run").write_part(given, [])
+    Store(Path(folder), "run").write_part(given, [])
 
 
 def test_targets_from_the_hardest_on(table: Callable[..., pl.DataFrame]) -> None:
@@ -188,3 +190,97 @@ def test_in_python() -> None:
     assert found["mean"].is_sorted()
     assert found.schema["difficulty"] == pl.Enum(["hard", "medium", "easy"])
     assert intrabench.table(by=["difficulty"], metric="dice")["difficulty"].to_list() == ["hard", "medium", "easy"]
+
+
+def test_pairs_are_apart_by_parts_of_the_targets(table: Callable[..., pl.DataFrame], say: Callable[..., Said]) -> None:
+    each = table("--difficulty", "--prompter", "click_deepest")
+    asked = ("m0", "m1", "--prompter", "click_deepest", "--aggregation", "pooled")
+    found = pl.read_csv(io.StringIO(say("compare", *asked, "--by", "difficulty", "--csv").out))
+    found = found.filter(pl.col("size").is_null())
+    assert found["difficulty"].to_list() == ["hard", "medium", "easy"]
+    planned = pl.read_csv(io.StringIO(say("power", *asked, "--by", "difficulty", "--csv").out))
+    for third, difference in found.select("difficulty", "difference").iter_rows():
+        cases = each.filter(difficulty=third)["case"].to_list()
+        expected = (VALUES[1, cases, 0] - VALUES[0, cases, 0]).mean()
+        assert difference == pytest.approx(expected)
+        (chosen,) = json.loads(say("compare", *asked, "--targets", f"difficulty={third}", "--json").out)
+        assert chosen["datasets"][0]["difference"] == pytest.approx(expected)
+        assert planned.filter(difficulty=third)["difference"].item() == pytest.approx(expected)
+    assert "mean of" not in say("power", *asked, "--by", "label").out
+
+
+def test_thirds_of_two_folders_are_of_all_their_models(say: Callable[..., Said]) -> None:
+    """So that a target is in the same third on both sides."""
+    for folder, model in (("one", 0), ("two", 1)):
+        stored(GIVEN.filter(model=f"m{model}", prompter=PROMPTERS[0]).with_columns(model=pl.lit("m")), folder)
+    found = pl.read_csv(io.StringIO(say("compare", "one", "two", "--by", "difficulty", "--csv").out))
+    assert found.filter(pl.col("size").is_null())["targets"].to_list() == [3, 3, 3]
+
+
+def test_parts_are_selected_in_every_output(
+    table: Callable[..., pl.DataFrame], say: Callable[..., Said], tmp_path: Path
+) -> None:
+    lines = table("--by", "difficulty,model", "--aggregation", "pooled")
+    for third in ("hard", "easy"):
+        chosen = table("--by", "model", "--aggregation", "pooled", "--targets", f"difficulty={third}")
+        assert chosen.equals(lines.filter(difficulty=third).drop("difficulty"))
+    both = table("--by", "model", "--targets", "difficulty=hard", "--targets", "difficulty=easy")
+    assert both["sessions"].sum() == lines.filter(pl.col("difficulty") != "medium")["sessions"].sum()
+    written = Path("hard.html")
+    assert say("report", str(written), "--targets", "difficulty_in_label=hard").code == 0
+    page = read(written)[0]
+    assert "difficulty_in_label: thirds of the targets" in page.text
+    assert "difficulty-sets" not in page.tables
+    sessions = sum(int(row[2]) for row in page.tables["effort"][1:])
+    assert sessions == table("--by", "difficulty_in_label").filter(difficulty_in_label="hard")["sessions"].item()
+    assert "difficulty=hard; difficulty: thirds" in say("methods", "--targets", "difficulty=hard").out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("table", "--targets", "difficulty=hrad"),
+        ("table", "--difficulty", "--targets", "difficulty=hard"),
+        ("table", "--cases", "0", "--targets", "difficulty=easy"),
+        ("failures", "--targets", "difficulty=hard"),
+        ("compare", "m0", "m1", "--by", "model"),
+        ("power", "--by", "dificulty"),
+        ("compare", "SAM", "m1", "--by", "label", "--reference", "paper"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_refused_of_parts(
+    table: Callable[..., pl.DataFrame], say: Callable[..., Said], words: tuple[str, ...], wording: SnapshotAssertion
+) -> None:
+    said = say(*words)
+    assert (said.code, said.err) == (2, wording)
+
+
+def test_cases_without_data_are_in_no_part_and_told(say: Callable[..., Said]) -> None:
+    lost = made.rows({"case": "x", "target": "*", "status": "no_data", "dice": 0.0, "model": "m0"}, label=None)
+    stored(pl.concat([GIVEN, lost]))
+    told = say("table", "--csv").err
+    assert "1 case of d" in told
+    for words in (["--by", "difficulty"], ["--groups", "--by", "label"], ["--groups", "--by", "difficulty"]):
+        said = say("table", *words, "--csv")
+        assert said.err == told
+        assert len({line.partition(",")[0] for line in said.out.splitlines()[1:]}) == (2 if "label" in words else 3)
+    assert "x" not in say("compare", "m0", "m1", "--by", "difficulty", "--csv").err
+
+
+def test_notes_are_at_the_lines_of_their_labels(say: Callable[..., Said]) -> None:
+    stored(GIVEN.with_columns(adapted=pl.when(pl.col("label") == "a").then(pl.lit("click as box"))))
+    found = pl.read_csv(io.StringIO(say("table", "--groups", "--by", "label", "--csv").out))
+    assert found.filter(pl.col("adapted") != "")["label"].to_list() == ["a"] * 3
+
+
+def test_lines_by_difficulty_are_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    stored()
+    names = {one.stem: one for one in intrabench.figures(tmp_path, format="svg")}
+    drawn = names["dice_by_difficulty"].read_text()
+    each = difficulties(scores(GIVEN), "dice", "high")
+    low, *_, high = sorted(each.filter(difficulty="hard")["mean"].to_list())
+    assert f"hard, {low:.3f} to {high:.3f} (3)" in drawn
+    chosen = intrabench.figures(tmp_path / "hard", format="svg", targets="difficulty=hard")
+    assert "dice_by_difficulty" not in {one.stem for one in chosen}

@@ -16,8 +16,8 @@ from intrabench.models.weights.registry import REGISTERED
 from intrabench.protocols import protocol
 from intrabench.protocols.intrabench_paper import MODELS
 from intrabench.reporting.figures import (
+    _by_thirds,
     _curves,
-    _sizes,
     rank_figure,
     sweep_figures,
     swept_dice,
@@ -25,7 +25,7 @@ from intrabench.reporting.figures import (
 )
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.page import write_report
-from intrabench.reporting.page.strata import strata
+from intrabench.reporting.page.strata import SIZES, strata
 from intrabench.reporting.plots import add_note, style
 from intrabench.reporting.protocol_figures import paper_dice, protocol_figures, time_figure
 from intrabench.reporting.reference import PAPERS, paper_number
@@ -70,7 +70,9 @@ def drawn(results: Path) -> list[Path]:
 def test_every_format_can_be_opened(tmp_path: Path, results: Path, drawn: list[Path]) -> None:
     written, _ = write_figures(results, tmp_path / "figures", ["png", "pdf"])
     for format, paths in (("svg", drawn), ("png", written[::2]), ("pdf", written[1::2])):
-        assert {path.name for path in paths} == {f"{name}.{format}" for name in (*NAMES, "dice_by_size", "ranking")}
+        assert {path.name for path in paths} == {
+            f"{name}.{format}" for name in (*NAMES, "dice_by_size", "dice_by_difficulty", "ranking")
+        }
     for path in [*drawn, *written]:
         if path.suffix == ".png":
             with Image.open(path) as picture:
@@ -132,7 +134,7 @@ def test_what_is_drawn_are_the_numbers() -> None:
     table = ranking(scored, ["line"], how).table
     ranked = rank_figure(table.to_dicts(), [names[line] for line in table["line"]])
     assert next(text.get_text() for text in ranked.axes[0].get_yticklabels()) in ("p:n=3, m", "p:n=3, n")
-    sized = _sizes(strata(scored), names)
+    sized = _by_thirds(strata(scored), "size", SIZES, names)
     assert next(line.get_label() for line in sized.axes[0].lines) == "small, 1 to 2 ml (2)"
 
 
@@ -187,7 +189,7 @@ def test_long_names_and_many_numbers_do_not_overlap(tmp_path: Path, monkeypatch:
     drawn = []
     monkeypatch.setattr("intrabench.reporting.figures.save", lambda figure, *_: drawn.append(figure) or [])
     write_figures(store(tmp_path / "results", given), tmp_path)
-    assert len(drawn) == 6
+    assert len(drawn) == 7
     for figure in drawn:
         FigureCanvasAgg(figure).draw()
         axes = [axis for panel in figure.axes for axis in (panel.xaxis, panel.yaxis)]

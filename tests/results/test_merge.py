@@ -20,9 +20,11 @@ from typer.testing import CliRunner
 import intrabench
 from intrabench.cli.results import add_results
 from intrabench.errors import IntraBenchError
+from intrabench.files.locks import locked
 from intrabench.mask import Mask
 from intrabench.results.masks import read_masks
 from intrabench.results.merge import merge
+from intrabench.results.merged_clicks import lock_of
 from intrabench.results.parts import finished_sessions, read_rows, read_turns
 from intrabench.results.store import Store
 from tests.engine.test_run import lasting
@@ -378,3 +380,48 @@ def test_metrics_of_one_machine_alone(wording: SnapshotAssertion) -> None:
     assert merge([A, Path("plain")], OUT).conflicts == []
     assert read_rows(OUT).sort("case").select("case", "roughness").rows() == [("1", 0.25), ("2", None)]
     assert merge([A, Path("plain")], OUT).copied == 0
+
+
+CLICKS = ("id,rater,x", "1,r1,4", "2,r1,5")
+
+
+def clicked(root: Path, *lines: str, slice: bytes = b"slice") -> Path:
+    """First clicks in a results folder, and a slice that was clicked."""
+    folder = root / "people" / "clicks"
+    for kind in ("images", "masks"):
+        (folder / "slices" / kind).mkdir(parents=True, exist_ok=True)
+        (folder / "slices" / kind / f"{root}.png").write_bytes(slice)
+    (folder / "clicks.csv").write_text("".join(f"{line}\n" for line in lines))
+    return folder / "clicks.csv"
+
+
+def test_first_clicks_are_put_together() -> None:
+    """Those of machines that collected apart, and again after more were made; a half-written line is left."""
+    clicked(A, *CLICKS)
+    theirs = clicked(B, CLICKS[0], CLICKS[2], '3,"r, 2",6')
+    theirs.write_text(theirs.read_text() + "4,r2")
+    assert merge([A, B], OUT).copied == 5
+    place = OUT / "people" / "clicks" / "clicks.csv"
+    assert place.read_text().splitlines() == [*CLICKS, '3,"r, 2",6']
+    slices = {path.name for path in (OUT / "people" / "clicks" / "slices").rglob("*.png")}
+    assert slices == {"a.png", "b.png"}
+    before = content(OUT)
+    assert merge([A, B], OUT).copied == 0
+    assert content(OUT) == before
+    theirs.write_text(theirs.read_text() + ",7\n")
+    assert merge([B], OUT).copied == 1
+    assert place.read_text().splitlines() == [*CLICKS, '3,"r, 2",6', "4,r2,7"]
+
+
+def test_first_clicks_that_cannot_be_put_together(wording: SnapshotAssertion) -> None:
+    clicked(OUT, *CLICKS)
+    before = content(OUT)
+    for lines in (("id,rater,x", "1,r1,5"), ("id,rater,x", "1,r1"), ("rater,x", "r1,5")):
+        clicked(A, *lines)
+        with pytest.raises(IntraBenchError) as caught:
+            merge([A], OUT)
+        assert str(caught.value) == wording
+    clicked(A, *CLICKS, "3,r1,6")
+    with locked(lock_of(OUT / "people" / "clicks")), pytest.raises(IntraBenchError, match="clicks are collected into"):
+        merge([A], OUT)
+    assert content(OUT) == before

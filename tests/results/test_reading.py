@@ -119,7 +119,7 @@ def test_a_table_reads_the_columns_of_statistics_and_those_of_its_lines(
 def test_figures_and_comparisons_read_the_columns_of_statistics(tmp_path: Path) -> None:
     folder = stored(tmp_path, SESSIONS)
     drawn = Evaluation.of(folder, Statistic("dice")).rows.columns
-    (contest,) = contests(folder, "m0", "m1")
+    (contest,) = contests(folder, "m0", "m1", Statistic(""))
     read = {*STATISTICAL, "nsd_2mm", "hd95_mm"}
     assert {*drawn} - {"line", "name"} == read
     assert {*contest.a.columns} & {*SCHEMA, *read} == read

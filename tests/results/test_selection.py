@@ -14,6 +14,7 @@ from intrabench.results.current import current
 from intrabench.results.selection import EVERYTHING, selection
 from intrabench.results.store import Store
 from intrabench.statistics.evaluation import counted_rows
+from intrabench.statistics.statistic import Statistic
 from tests.results.made import rows
 
 ROOT = Path("results")
@@ -138,4 +139,4 @@ def test_words_for_headings(wording: SnapshotAssertion) -> None:
 
 def test_rows_of_a_store_have_what_is_needed(tmp_path: Path) -> None:
     Store(tmp_path, "run").write_part(given().drop_nulls("target_ml").to_dicts(), [])
-    assert counted_rows(tmp_path, selection=selection(model="sam*"))[0].height == 2
+    assert counted_rows(tmp_path, Statistic(), selection(model="sam*"))[0].height == 2

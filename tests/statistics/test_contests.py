@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.errors import IntraBenchError
 from intrabench.results.store import Store
 from intrabench.statistics.contests import contests
+from intrabench.statistics.statistic import Statistic
 from tests.conftest import Said
 from tests.results.made import rows
 from tests.wording import line_with
@@ -46,7 +47,7 @@ def test_lines_of_one_side_and_names_that_a_selection_leaves_out_are_told(
     say: Callable[..., Said], wording: SnapshotAssertion
 ) -> None:
     stored("intrabench-results", *(cases(0.0, model=m, prompter=p) for m, p in ("ap", "bp", "bq", "br", "bs", "bt")))
-    (found,) = contests(Path("intrabench-results"), "a", "b")
+    (found,) = contests(Path("intrabench-results"), "a", "b", Statistic(""))
     assert [one for one in found.left_out if "only in" in one] == wording
     told = say("compare", "a", "b", "--model", "a")
     assert told.code == 2
@@ -56,7 +57,7 @@ def test_lines_of_one_side_and_names_that_a_selection_leaves_out_are_told(
 def test_models_are_compared_prompter_by_prompter(
     results: Path, say: Callable[..., Said], wording: SnapshotAssertion
 ) -> None:
-    found = contests(results, "old", "new")
+    found = contests(results, "old", "new", Statistic(""))
     assert [contest.head for contest in found] == ["p", "q"]
     assert [(set(one.a["model"]), set(one.b["model"])) for one in found] == [({"old"}, {"new"})] * 2
     said = say("compare", "old", "new")
@@ -80,8 +81,8 @@ def test_a_refused_correction_is_no_score_but_the_rounds_before_are(say: Callabl
     ]
     news = cases(0.0, model="new", prompter="p"), cases(0.0, model="new", prompter="q")
     stored("out", rows(*refused, model="old", prompter="p"), cases(0.1, model="old", prompter="q"), *news)
-    assert [contest.head for contest in contests(Path("out"), "old", "new")] == ["q"]
-    assert [contest.head for contest in contests(Path("out"), "old", "new", round=0)] == ["p", "q"]
+    assert [contest.head for contest in contests(Path("out"), "old", "new", Statistic(""))] == ["q"]
+    assert [contest.head for contest in contests(Path("out"), "old", "new", Statistic("", 0))] == ["p", "q"]
     told = "not compared: p, not applicable to old: it does not take the prompts"
     last, first = (say("compare", "old", "new", "--out", "out", *words).out for words in ((), ("--round", "0")))
     assert (told in last, "+0.590" in last) == (True, False)
@@ -89,7 +90,7 @@ def test_a_refused_correction_is_no_score_but_the_rounds_before_are(say: Callabl
 
 
 def test_prompters_are_compared_model_by_model(results: Path, say: Callable[..., Said]) -> None:
-    assert [contest.head for contest in contests(results, "p", "q")] == ["new", "old"]
+    assert [contest.head for contest in contests(results, "p", "q", Statistic(""))] == ["new", "old"]
     assert say("compare", "p", "q").code == 0
     assert say("compare", "q", "p").code == 1
 
@@ -97,7 +98,7 @@ def test_prompters_are_compared_model_by_model(results: Path, say: Callable[...,
 def test_runs_are_compared_line_by_line_whatever_the_version(say: Callable[..., Said]) -> None:
     stored("a", cases(0.0, model_version="1"), cases(0.0, prompter="only_a"))
     stored("b", cases(-0.05, model_version="2", weights_sha256="f" * 64))
-    (contest,) = contests(Path("nowhere"), "a", "b")
+    (contest,) = contests(Path("nowhere"), "a", "b", Statistic(""))
     assert (contest.head, set(contest.b["model_version"])) == ("p", {"2"})
     assert say("compare", "a", "b").code == 1
     assert say("compare", "b", "a").code == 0
@@ -112,7 +113,7 @@ def test_runs_are_compared_line_by_line_whatever_the_version(say: Callable[..., 
 )
 def test_names_that_mean_nothing(results: Path, a: str, b: str, wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
-        contests(results, a, b)
+        contests(results, a, b, Statistic(""))
     assert str(caught.value) == wording
 
 
@@ -138,7 +139,7 @@ def test_nothing_in_common(wording: SnapshotAssertion) -> None:
     stored("a", cases(0.0, prompter="p"))
     stored("b", cases(0.0, prompter="q"))
     with pytest.raises(IntraBenchError) as caught:
-        contests(Path("nowhere"), "a", "b")
+        contests(Path("nowhere"), "a", "b", Statistic(""))
     assert caught == wording
 
 

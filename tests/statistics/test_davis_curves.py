@@ -89,3 +89,13 @@ def test_the_drawn_curve_is_the_published_one_and_has_the_area_of_the_table() ->
     assert drawn["value"].to_list() == pytest.approx(expected.quality, abs=1e-12)
     area = aggregate(measured(rows, "davis_auc:metric=dice,seconds=60"), ["line"], AGGREGATIONS["pooled"])["value"][0]
     assert Curve(tuple(drawn["time_s"]), tuple(drawn["value"])).auc == pytest.approx(area, abs=1e-12)
+
+
+def test_a_session_without_a_value_is_in_no_mean_of_the_drawn_curve() -> None:
+    played = made.curve([0.4, 0.8], instance=0, segment_s=10.0, encode_s=0.0)
+    silent = made.curve([0.0], instance=1, segment_s=0.0, encode_s=0.0).with_columns(status=pl.lit("not_applicable"))
+    rows = pl.concat([played, silent], how="diagonal_relaxed").with_columns(line=pl.lit(0))
+    drawn = mean_curves(steps(rows), 50, AGGREGATIONS["pooled"])
+    assert drawn["value"].to_list() == pytest.approx([0, 0.4, 0.8, 0.8])
+    area = aggregate(measured(rows, "davis_auc:metric=dice,seconds=50"), ["line"], AGGREGATIONS["pooled"])["value"][0]
+    assert Curve(tuple(drawn["time_s"]), tuple(drawn["value"])).auc == pytest.approx(area)

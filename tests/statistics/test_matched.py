@@ -16,6 +16,7 @@ from intrabench.reporting.table import Layout, effort_table
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.evaluation import counted_rows
 from intrabench.statistics.matched import MATCHED, matched_dice
+from intrabench.statistics.statistic import Statistic
 from tests.conftest import Said
 from tests.wording import line_with
 
@@ -61,7 +62,7 @@ def test_a_table_of_matched_scores_needs_masks(say: Callable[..., Said], wording
     intrabench.run("box_fill", "box_slice", spec, save_masks=True)
     root = Path("intrabench-results")
     usual, matched = [
-        effort_table(counted_rows(root, "dice")[0], Layout(how=how, root=root))
+        effort_table(counted_rows(root, Statistic())[0], Layout(how=how, root=root))
         for how in (AGGREGATIONS["protocol"], MATCHED)
     ]
     assert matched["average"][0] >= usual["average"][0] - 1e-9  # every answer overlaps its own instance

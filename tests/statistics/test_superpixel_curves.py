@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.metrics import lookup
@@ -69,15 +70,33 @@ def test_a_single_number_is_neither_stable_nor_not() -> None:
 
 def test_correlations_are_those_of_numpy() -> None:
     found = scores("slic", "grid", co={("grid", 300): [0.5] * IMAGES})
-    table = correlations(found, ["rec", "ue_np", "co"], 400)
-    assert set(table["asked"]) == {300}
+    table = correlations(found, ["rec", "ue_np", "co"])
+    assert table.height == 2 * len(NUMBERS) * 3
     for line in table.iter_rows(named=True):
         for column in ("rec", "ue_np", "co"):
-            if line["method"] == "grid" and "co" in (column, line["metric"]):
+            if (line["method"], line["asked"]) == ("grid", 300) and "co" in (column, line["metric"]):
                 assert line[column] is None  # it does not vary
                 continue
-            one, other = (of(found, line["method"], 300, name) for name in (line["metric"], column))
+            one, other = (of(found, line["method"], line["asked"], name) for name in (line["metric"], column))
             assert line[column] == pytest.approx(np.corrcoef(one, other)[0, 1])
+
+
+def test_the_nearest_numbers_and_those_asked_for(wording: SnapshotAssertion) -> None:
+    found = scores("slic", "grid")
+    few = SuperpixelScores(
+        found.images.filter(~((pl.col("method") == "grid") & (pl.col("asked") == 300))), found.metrics
+    )
+
+    def there(found: SuperpixelScores) -> dict[str, set[int]]:
+        return {str(name): set(one["asked"]) for (name,), one in found.images.group_by("method")}
+
+    assert there(few.nearest_to([280, 90])) == {"slic": {100, 300}, "grid": {100}}  # by the ratio
+    assert there(few.nearest_to([173])) == {"slic": {100}, "grid": {100}}
+    assert there(few.nearest_to([174])) == {"slic": {300}, "grid": {100}}
+    assert there(few.asked_for([300, 900])) == {"slic": {300, 900}, "grid": {900}}
+    with pytest.raises(IntraBenchError) as caught:
+        few.asked_for([300, 400])
+    assert caught == wording
 
 
 def test_two_methods_on_the_same_images() -> None:

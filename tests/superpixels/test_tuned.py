@@ -137,6 +137,23 @@ def test_settings_with_another_number_are_not_chosen(wording: SnapshotAssertion)
     images = found.images.with_columns(sp=far, rec=rec, ue_np=pl.col("ue_np") * (pl.col("method") != "slic"))
     choice = choose(losses(SuperpixelScores(images, found.metrics)), "slic", tried, (400, 1200))
     assert {line["method"] for line in choice.by_number.values()} <= tried.keys() - {"slic"}
-    with pytest.raises(IntraBenchError) as caught:
-        choose(losses(measured(0.4)[0]), "slic", tried, (400, 1200))
-    assert caught == wording
+    assert not choice.missed
+    none = choose(losses(measured(0.4)[0]), "slic", tried, (400, 1200))
+    assert (none.by_number, none.tuned) == ({}, "")
+    assert none.missed[1] == wording
+    part = pl.when(pl.col("asked") == 400).then(pl.col("sp") * 3).otherwise(pl.col("sp"))
+    images = found.images.with_columns(sp=part)
+    choice = choose(losses(SuperpixelScores(images, found.metrics)), "slic", tried, (400, 1200))
+    assert (list(choice.by_number), len(choice.missed)) == ([1200], 1)
+
+
+def test_a_setting_that_always_fails_is_not_chosen() -> None:
+    found, tried = measured()
+    failed = {"sp": None, "rec": 0.0, "ue_np": 1.0}
+    of_slic = pl.col("method") == "slic"
+    images = found.images.with_columns(
+        pl.when(of_slic).then(pl.lit(value, pl.Float64)).otherwise(name).alias(name) for name, value in failed.items()
+    )
+    table = losses(SuperpixelScores(images, found.metrics))
+    assert set(table["method"]) == tried.keys() - {"slic"}
+    assert not choose(table, "slic", {"slic": tried["slic"]}, (400,)).by_number

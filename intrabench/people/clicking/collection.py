@@ -23,8 +23,8 @@ from intrabench.people.clicking.scenes import Scene, Scenes
 from intrabench.play.gestures import check_time
 from intrabench.play.validate import Refused
 from intrabench.randomness import stream
+from intrabench.results.merged_clicks import FILE, lock_of
 
-FILE = "clicks.csv"
 SECONDS = (1.5, 2.0, 1.5)
 """How long RClicks shows the image, what to click, and the image again before a click counts."""
 DEVICES = ("pc", "mobile")
@@ -66,7 +66,7 @@ class Collection:
         self.scenes, self.display, self._path, self._lock = scenes, display, folder / FILE, RLock()
         with ExitStack() as stack:
             try:
-                stack.enter_context(locked(folder / f".{FILE}.lock"))
+                stack.enter_context(locked(lock_of(folder)))
             except Busy as busy:
                 raise IntraBenchError(
                     f"clicks are collected into {folder} already, by {busy}; choose another --out"

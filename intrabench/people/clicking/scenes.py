@@ -25,10 +25,8 @@ from intrabench.mask import TURNED, Bools, reordered
 from intrabench.people.clicking.displays import Picture
 from intrabench.people.slices import largest_slice, seen, slice_picture
 from intrabench.play.validate import Refused
+from intrabench.results.merged_clicks import SLICES
 from intrabench.target import TargetInfo
-
-SLICES = "slices"
-"""The folder of pictures, and so the name of the data set, that the clicked slices of scans become."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,8 @@ class Scenes:
         self.notes = list(dict.fromkeys(self.notes))
         check_targets(indexes, targets)
         if not self._scenes:
-            raise IntraBenchError("; ".join(["there is no target to click", *self.notes]))
+            found = "; ".join(["there is no target to click", *self.notes])
+            raise IntraBenchError(f"{found}; give another data set or display")
         self.picture_of = lru_cache(maxsize=8)(self._picture_of)
 
     def __len__(self) -> int:

@@ -78,7 +78,8 @@ def _points(
     if names and len(names) != len(places):
         raise IntraBenchError(
             f"--names has {several(len(names), 'name')}, but case {row['case']} has "
-            f"{several(len(places), 'target')}: {', '.join(places)}; name each, in this order"
+            f"{several(len(places), 'target')}: {', '.join(places)}; name each, in this order, or choose cases with "
+            "--cases"
         )
     sessions = dict(rows.select("target", "session").unique().iter_rows())
     rounds = {one: turns_by_round(given.get(sessions[one], ())) for one in places if one in sessions}

@@ -17,6 +17,7 @@ from intrabench.results import labels
 from intrabench.results.private import without_paths
 from intrabench.results.runs import unfinished
 from intrabench.results.weights import weights_of
+from intrabench.statistics.evaluation import about
 from intrabench.target import WHOLE_CASE
 
 
@@ -46,7 +47,7 @@ def _dataset(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str
 def selection(of: Provenance, cites: Bibliography) -> str:
     """Which cases and targets of the data sets were played, and which line on which of them."""
     uneven = _uneven(of)
-    words = plain(without_paths(of.selection.words))
+    words = plain(without_paths(about(of.selection, of.statistic.metric)))
     parts = [f"All numbers are of a part of the results: {words}."] if words else []
     parts += [f"Lines were not all played on the same targets: {'; '.join(uneven)}."] if uneven else []
     parts += ["The last run did not finish, so that sessions may be missing."] if unfinished(of.root) else []

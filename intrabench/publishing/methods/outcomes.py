@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.effort import SECONDS, TABLES, recorded_tables, table
+from intrabench.effort import SECONDS, TABLES, kinds, recorded_tables, table
 from intrabench.errors import several
 from intrabench.publishing.methods.markup import (
     BCA,
@@ -46,11 +46,31 @@ def interactions(of: Provenance, cites: Bibliography) -> str:
     most = usual.select(pl.col("interactions").max()).item()
     corrected = f" with {rounds:.1f} corrections" if of.corrections else ""
     own = [one for one, found in _own_tables(of).items() if "interactions" in found]
-    counted = "a click counts 1, a 2D box 2, and a 3D box or a scribble 3"
-    counted += "; taking a correction back counts 1" * of.rows["prompter"].str.contains("undo=").any()
+    counted = _prices()
     if own:
         counted = f"they are counted by the table{'s' * (len(own) > 1)} {listed([name(one) for one in own])}"
     return f"A session took {interactions:.1f} interactions on average{corrected}, and at most {most:.0f}; {counted}."
+
+
+_ACTIONS = {
+    **{"click": "a click", "extent": "a mark of the extent", "text": "a word", "undo": "taking a correction back"},
+    **{"handle": "a handle of a threshold", "box2d": "a 2D box"},
+    **{"box3d": "a 3D box", "scribble": "a scribble", "lasso": "a lasso"},
+}
+"""What the kinds of actions are called."""
+
+
+def _prices() -> str:
+    """How many interactions each action counts: ``a click counts 1, a 2D box 2, ...``."""
+    by_price: dict[float, list[str]] = {}
+    costs = table(TABLES[0])
+    for kind in sorted(kinds(), key=[*_ACTIONS].index):
+        price = costs[kind]["each"] + costs[kind].get("per_word", 0)
+        by_price.setdefault(price, []).append(_ACTIONS[kind])
+    parts = [
+        f"{listed(names)} {'count' if len(names) > 1 else 'counts'} {price:g}" for price, names in by_price.items()
+    ]
+    return "; ".join(parts)
 
 
 def _own_tables(of: Provenance) -> dict[str, dict[str, str]]:

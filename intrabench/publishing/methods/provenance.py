@@ -108,7 +108,7 @@ def provenance(folder: Path, statistic: Statistic, selection: Selection = EVERYT
         IntraBenchError: it has no results of prompted models, or none was scored by the metric.
     """
     private = Private(some_rows(folder))
-    rows, left_out = counted_rows(folder, statistic.metric, selection, more=["plane", "device"])
+    rows, left_out = counted_rows(folder, statistic, selection, more=["plane", "device"])
     if rows.is_empty():
         raise IntraBenchError(f"{folder} has no results that count; run: intrabench run --model M --prompter P")
     check_data(folder, rows)

@@ -18,10 +18,12 @@ from intrabench.reporting.page.tables import Notes, thirds_grid
 from intrabench.reporting.page.viewer import stored_case
 from intrabench.reporting.pictures import Picture
 from intrabench.results.masks import read_masks
-from intrabench.statistics.difficulty import NUMBERS, STRATUM, THIRDS, difficulties, difficulty_table, with_strata
+from intrabench.results.schema import STRATUM, THIRDS
+from intrabench.results.selection import Selection
+from intrabench.statistics.difficulty import NUMBERS, difficulties, difficulty_table, with_strata
 from intrabench.statistics.evaluation import Evaluation
 from intrabench.statistics.infinite import pooled
-from intrabench.statistics.scores import TARGET, scores
+from intrabench.statistics.scores import TARGET, Scale, scores
 from intrabench.target import WHOLE_CASE
 
 PICTURES, LISTED = 4, 20
@@ -29,17 +31,16 @@ PICTURES, LISTED = 4, 20
 
 
 def difficulty_panel(evaluation: Evaluation, lead: LeadingScore, notes: Notes, views: int) -> dict[str, Any]:
-    """What the page shows of the score of a round that leads; nothing if there are fewer targets than thirds.
+    """What the page shows of the score of a round that leads; nothing if there are fewer targets than thirds, or if
+    some of these are selected.
 
     views: the most targets of a data set whose scans may be in the page.
     """
-    metric, best = lead.scale.column, lead.scale.best
-    scored = scores(evaluation.rows, metric, policy=lead.policy)
-    if scored.filter(pl.col("target") != WHOLE_CASE).drop_nulls("value").select(TARGET).n_unique() < len(THIRDS):
+    scored = scores(evaluation.rows, lead.scale.column, policy=lead.policy)
+    each = divisible(scored, lead.scale, evaluation.selection)
+    if each is None:
         return {"difficulty": None}
-    each = difficulties(scored, metric, best)
-    thirds = with_strata(evaluation.scored, each).drop_nulls([STRATUM, "value"])
-    means = pooled(thirds, ["line", STRATUM]).join(_shown(each, lead), on=STRATUM)
+    means = by_difficulty(evaluation.scored, each, lead.scale_digits)
     return {
         "difficulty": _sets(each, lead),
         "difficulty_thirds": thirds_grid("difficulty-thirds", means, STRATUM, THIRDS, evaluation.lines, notes, lead),
@@ -47,6 +48,23 @@ def difficulty_panel(evaluation: Evaluation, lead: LeadingScore, notes: Notes, v
         "hardest_listed": LISTED,
         "hardest": _pictures(evaluation, scored, each, lead, min(views, PICTURES)),
     }
+
+
+def divisible(scored: pl.DataFrame, scale: Scale, selection: Selection) -> pl.DataFrame | None:
+    """`difficulties` of these `scores`; None if there are fewer targets than thirds, or some of these are selected."""
+    targets = scored.filter(pl.col("target") != WHOLE_CASE).drop_nulls("value").select(TARGET).n_unique()
+    if targets < len(THIRDS) or selection.strata:
+        return None
+    return difficulties(scored, scale.column, scale.best)
+
+
+def by_difficulty(scored: pl.DataFrame, each: pl.DataFrame, digits: int) -> pl.DataFrame:
+    """The means of each line by `STRATUM`, and what this is called, as ``hard, 0.12 to 0.45 (9)``, in ``show``.
+
+    scored: values. each: `difficulties`, whose means have so many decimals.
+    """
+    thirds = with_strata(scored, each).drop_nulls([STRATUM, "value"])
+    return pooled(thirds, ["line", STRATUM]).join(_shown(each, digits), on=STRATUM).sort("line", STRATUM)
 
 
 def _sets(each: pl.DataFrame, lead: LeadingScore) -> Grid:
@@ -83,11 +101,11 @@ def _ends(one: Mapping[str, Any], name: str) -> tuple[float | None, float | None
     return one.get(f"{name}_low"), one.get(f"{name}_high")
 
 
-def _shown(each: pl.DataFrame, lead: LeadingScore) -> pl.DataFrame:
-    """By third what it is called, with the means that it has: ``hard, 0.12 to 0.45 (9)``."""
+def _shown(each: pl.DataFrame, decimals: int) -> pl.DataFrame:
+    """By third what it is called, with the means that it has."""
     ends = each.group_by(STRATUM).agg(pl.col("mean").min().alias("low"), pl.col("mean").max().alias("high"), pl.len())
     rows = [
-        (third, f"{third}, {' to '.join(dict.fromkeys(digits_of(end, lead.scale_digits) for end in ends))} ({count})")
+        (third, f"{third}, {' to '.join(dict.fromkeys(digits_of(end, decimals) for end in ends))} ({count})")
         for third, *ends, count in ends.iter_rows()
     ]
     return pl.DataFrame(rows, schema={STRATUM: each.schema[STRATUM], "show": pl.String}, orient="row")

@@ -17,6 +17,7 @@ from intrabench.reporting.figures import sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.page import credits, tables, texts
 from intrabench.reporting.page.answers import answers, budgets_of
+from intrabench.reporting.page.correlations import correlation_panel
 from intrabench.reporting.page.credits import command
 from intrabench.reporting.page.curve_data import curve_data, rounds_of
 from intrabench.reporting.page.diagnosis import other_targets, slice_grid
@@ -46,7 +47,7 @@ from intrabench.results.runs import without_home
 from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.budgets import at_budgets
-from intrabench.statistics.evaluation import Evaluation, counted_rows, with_lines
+from intrabench.statistics.evaluation import Evaluation, about, counted_rows, with_lines
 from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
@@ -73,6 +74,7 @@ _CONTENTS = {
     "ranking-section": "Ranking",
     "sizes-section": "Sizes",
     "difficulty-section": "Difficulty",
+    "correlations-section": "Correlations",
     "diagnosis-section": "Diagnosis",
     "perturbed-section": "Perturbed images",
     "clicking-section": "Where people click",
@@ -110,8 +112,9 @@ def write_report(
     check_html(path)
     if views < 0:
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
-    rows, left_out = counted_rows(results, "dice", selection, more=_SHOWN)
-    lead = leading_score(rows["protocol"], statistic or Statistic(""))
+    asked = statistic or Statistic("")
+    rows, left_out = counted_rows(results, asked, selection, more=_SHOWN)
+    lead = leading_score(rows["protocol"], asked)
     rows, lines = with_lines(rows)
     evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
     content = _content(evaluation, lead, views)
@@ -139,12 +142,11 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str
     scored = scores(rows, policy=lead.policy)
     grids = _tables(evaluation, lead, scored, views)
     made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
-    absent = {
-        f"{name}-section" for name in ("perturbed", "clicking", "own", "difficulty", "diagnosis") if not grids[name]
-    }
+    panels = ("perturbed", "clicking", "own", "difficulty", "correlations", "diagnosis")
+    absent = {f"{name}-section" for name in panels if not grids[name]}
     return {
         "title": "IntraBench report",
-        "subtitle": "; ".join(filter(None, [made, evaluation.selection.words])),
+        "subtitle": "; ".join(filter(None, [made, about(evaluation.selection, lead.metric)])),
         "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
         "facts": texts.summary(rows, scored),
         "warnings": texts.warnings(evaluation, scored),
@@ -213,6 +215,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame, view
         **claim_section(same, fair.lines, lead),
         "sizes": tables.thirds_grid("sizes", strata(scored, evaluation.pictures), "size", SIZES, lines, marked, lead),
         **difficulty_panel(evaluation, lead, marked, views),
+        **correlation_panel(fair),
         "diagnosis": [*filter(None, [by_slice, others])],
         "slices": by_slice,
         "other_targets": others,

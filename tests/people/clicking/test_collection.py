@@ -12,11 +12,12 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.clickability.clicks_csv import read_clicks
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
-from intrabench.people.clicking.collection import FILE, Collection
+from intrabench.people.clicking.collection import Collection
 from intrabench.people.clicking.displays import displayed
-from intrabench.people.clicking.scenes import SLICES, Scenes
+from intrabench.people.clicking.scenes import Scenes
 from intrabench.play.validate import Refused
 from intrabench.registry import registry
+from intrabench.results.merged_clicks import FILE, SLICES
 
 SCAN = "phantom:shape=6x40x44,instances=2,spacing=3x2x1"
 GREY = (128, 128, 128)

@@ -13,6 +13,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
+from intrabench.effort import kinds, shipped
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.resample import intervals
 from intrabench.statistics.scores import scores
@@ -221,10 +222,15 @@ def test_how_a_stroke_was_drawn_is_no_conversion_for_a_model() -> None:
     assert "scribble as click" in noted
 
 
-def test_the_price_of_undo_is_told_where_users_may_take_something_back() -> None:
-    for prompter, told in (("box_slice+scribble", False), ("box_slice+scribble:undo=0.05", True)):
-        stored("intrabench-results", rows({"dice": 0.8}, model="own").with_columns(prompter=pl.lit(prompter)))
-        assert ("taking a correction back" in str(intrabench.methods().written("markdown"))) is told
+def test_the_price_of_every_action_is_told() -> None:
+    """Prices of the table are read apart from the sentence: ``a click, a handle count 1; a 2D box counts 2``."""
+    stored("intrabench-results", rows({"dice": 0.8}, model="own"))
+    told = str(intrabench.methods().written("markdown"))
+    costs = shipped("interactions@1").costs
+    prices = [costs[kind]["each"] + costs[kind].get("per_word", 0) for kind in kinds()]
+    for price in sorted({*prices}):
+        (part,) = (one for one in re.split("[;.] ", told) if re.search(rf" counts? {price}$", one))
+        assert len(re.split(", | and ", part)) == prices.count(price)
 
 
 def test_which_line_was_played_on_which_cases_is_that_of_the_rows(say: Callable[..., Said]) -> None:
