@@ -72,11 +72,14 @@ def _described(job: Job, folder: Path) -> list[str]:
     return lines + _uncounted(unknown)
 
 
+SHORT_S = 60.0
+"""It is not worth a word if all sessions take less seconds than this."""
+
 _MEASURED = ("session", "model", "device", "dtype", "encode_s", "segment_s")
 
 
 def _time(runner: ModelRunner, sessions: int, rounds: int, rows: pl.DataFrame | None) -> str:
-    """About how long the model's sessions take one after the other, and how that is known; empty if it is not."""
+    """About how long sessions of a model take one after the other, and how it is known; empty for less than `SHORT_S`."""
     model, seconds, how = runner.model, 0.0, ""
     if rows is not None:
         runtime = model.runtime
@@ -87,7 +90,7 @@ def _time(runner: ModelRunner, sessions: int, rounds: int, rows: pl.DataFrame | 
     if not how and (cost := recalled(model)) is not None:
         seconds = sessions * (rounds + 1) * cost.next_ms / 1000
         how = "at least {} as `intrabench check` measured an answer"
-    return f"; {how.format(lasting(seconds))}" if how and sessions else ""
+    return f"; {how.format(lasting(seconds))}" if seconds >= SHORT_S else ""
 
 
 def _unlisted(dataset: Dataset) -> str:
