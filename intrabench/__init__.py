@@ -31,13 +31,25 @@ if TYPE_CHECKING:
     from intrabench.api.running import check as check
     from intrabench.api.running import preview as preview
     from intrabench.api.running import run as run
+    from intrabench.api.types import Compacted as Compacted
+    from intrabench.api.types import Comparison as Comparison
+    from intrabench.api.types import Finding as Finding
+    from intrabench.api.types import FollowUp as FollowUp
+    from intrabench.api.types import Merged as Merged
+    from intrabench.api.types import Methods as Methods
+    from intrabench.api.types import PublishedClaims as PublishedClaims
+    from intrabench.api.types import Submission as Submission
+    from intrabench.api.types import Verdict as Verdict
     from intrabench.clickability.base import Clickability as Clickability
     from intrabench.datasets.base import Dataset as Dataset
     from intrabench.datasets.base import DatasetCard as DatasetCard
     from intrabench.datasets.base import Files as Files
     from intrabench.datasets.convert.instances import Instances as Instances
     from intrabench.datasets.convert.segments import targets_from as targets_from
+    from intrabench.errors import ChangedPatients as ChangedPatients
+    from intrabench.errors import FailedSessions as FailedSessions
     from intrabench.errors import IntraBenchError as IntraBenchError
+    from intrabench.errors import PartialResults as PartialResults
     from intrabench.fetch.remote import RemoteFile as RemoteFile
     from intrabench.mask import Mask as Mask
     from intrabench.mask import Region as Region
@@ -57,6 +69,7 @@ if TYPE_CHECKING:
     from intrabench.models.parts.crop_model import CropModel as CropModel
     from intrabench.models.parts.network_model import NetworkModel as NetworkModel
     from intrabench.models.parts.slice_model import SliceModel as SliceModel
+    from intrabench.models.parts.wrapped import wrap as wrap
     from intrabench.prompters.base import Modifier as Modifier
     from intrabench.prompters.base import Prompter as Prompter
     from intrabench.prompters.base import Refinement as Refinement
@@ -99,11 +112,15 @@ _PLACES = {
         *("power", "report", "submit", "table", "verify"),
     ),
     "api.running": ("check", "preview", "run"),
+    "api.types": (
+        *("Comparison", "Compacted", "Finding", "FollowUp", "Merged"),
+        *("Methods", "PublishedClaims", "Submission", "Verdict"),
+    ),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),
     "datasets.convert.instances": ("Instances",),
     "datasets.convert.segments": ("targets_from",),
-    "errors": ("IntraBenchError",),
+    "errors": ("ChangedPatients", "FailedSessions", "IntraBenchError", "PartialResults"),
     "fetch.remote": ("RemoteFile",),
     "mask": ("Mask", "Region", "box_slices"),
     "metrics.base": ("Metric",),
@@ -117,6 +134,7 @@ _PLACES = {
     "models.parts.crop_model": ("CropModel",),
     "models.parts.network_model": ("NetworkModel",),
     "models.parts.slice_model": ("SliceModel",),
+    "models.parts.wrapped": ("wrap",),
     "prompters.base": ("Modifier", "Prompter", "Refinement"),
     "prompters.joint": ("JointPrompter",),
     "prompters.slices": ("tight_box",),
@@ -132,7 +150,8 @@ _PLACES = {
 
 _MODULES = {name: f"intrabench.{module}" for module, names in _PLACES.items() for name in names}
 
-__all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604
+__all__ = [name for name, module in sorted(_MODULES.items()) if ".api." not in module or name[0].isupper()]
+"""What ``from intrabench import *`` gives: not the functions, whose names others have, too (`run`, `table`)."""
 
 
 def __getattr__(name: str) -> Any:
@@ -144,4 +163,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The names that can be imported from here."""
-    return __all__
+    return ["__version__", *sorted(_MODULES)]

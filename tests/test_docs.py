@@ -388,6 +388,7 @@ def test_the_notebook_of_the_page_on_python(data: Path, capsys: pytest.CaptureFi
     assert names["worse"] == {"whole_box": False}
     assert [verdict.found for verdict in names["verdicts"]] == ["equal"] * 2
     assert names["problems"] == []
+    assert set(names["wrapped"]["status"]) == {"ok"}
     assert list(names["grown"]) == [("case-1", "case-2", "blob.1"), ("case-2", "case-3", "blob.1")]
     assert names["page"].stat().st_size > 100_000
 
@@ -396,5 +397,5 @@ def test_the_page_on_python_lists_the_functions() -> None:
     listed = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", (ROOT / "docs" / "python.md").read_text(encoding="utf-8"), re.M)
     functions = {name for line in listed for name in re.findall(r"\w+", line)}
     assert functions == {
-        name for module, names in intrabench._PLACES.items() if module.startswith("api.") for name in names
+        name for name, module in intrabench._MODULES.items() if ".api." in module and name not in intrabench.__all__
     }

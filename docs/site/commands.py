@@ -7,6 +7,7 @@ from typing import Any
 
 import typer.main
 
+from intrabench.cli.headings import HEADINGS
 from intrabench.cli.main import app
 
 
@@ -20,10 +21,12 @@ def pages() -> dict[str, str]:
 
 def _overview(commands: dict[str, Any]) -> Iterator[str]:
     yield from ["# Commands", "", "Every command and option, as `intrabench COMMAND --help` shows them.", ""]
-    yield from ["| command | what it does |", "|---|---|"]
-    for name, command in commands.items():
-        first = command.help.partition("\n\n")[0]
-        yield f"| [`intrabench {name}`]({name}.md) | {_cell(command.short_help or first)} |"
+    for heading, names in HEADINGS.items():
+        yield from [f"**{heading}**", "", "| command | what it does |", "|---|---|"]
+        for name in names:
+            first = commands[name].help.partition("\n\n")[0]
+            yield f"| [`intrabench {name}`]({name}.md) | {_cell(commands[name].short_help or first)} |"
+        yield ""
 
 
 def _page(name: str, command: Any) -> Iterator[str]:

@@ -60,6 +60,7 @@ def run(
     fail_fast: bool = False,
     max_failures: int | str = "",
     fetch: bool = False,
+    note: str = "",
     out: str | Path | None = None,
     progress: bool | None = None,
 ) -> pl.DataFrame:

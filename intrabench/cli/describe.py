@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
 from intrabench.cli.parameters import explained, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
+from intrabench.fetch.source import data_size
 from intrabench.files.documents import json_number
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop, protocol
 from intrabench.protocols.presets import PRESETS
@@ -279,13 +280,6 @@ def _count(dataset: Dataset) -> int:
             return len(dataset.cases())
     except Exception:  # the data set's own code may raise anything
         return 0
-
-
-def data_size(megabytes: float) -> str:
-    """A size as text; a dash for none."""
-    if not megabytes:
-        return "-"
-    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(megabytes, 1):.0f} MB"
 
 
 def targets_of(spec: str) -> list[dict[str, Any]]:

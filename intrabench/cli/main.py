@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command_name
 
 from intrabench import __version__
-from intrabench.cli import options, verbosity
+from intrabench.cli import headings, options, verbosity
 from intrabench.cli.annotate import annotate
 from intrabench.cli.clickability import clickability_app
 from intrabench.cli.console import echo, note
@@ -53,7 +53,13 @@ class Commands(TyperGroup):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
+        headings.arrange(self)
         verbosity.add_to(self)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the program's own options, among them those that typer adds last."""
+        headings.hide_types(self)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         """Parse and run the command, in a folder that exists."""
@@ -78,7 +84,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": [*headings.HELP]},
     pretty_exceptions_enable=False,
 )
 app.add_typer(data_app, name="data")

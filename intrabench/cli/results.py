@@ -16,6 +16,7 @@ from intrabench.errors import several
 
 if TYPE_CHECKING:
     from intrabench.results.failures import Kind
+    from intrabench.results.run_status import Status
     from intrabench.results.selection import Selection
 
 Out = Annotated[
@@ -27,6 +28,7 @@ Out = Annotated[
 def add_results(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
     app.add_typer(export_app, name="export")
+    app.command()(status)
     app.command()(merge)
     app.command()(compact)
     app.command()(verify)
@@ -35,6 +37,48 @@ def add_results(app: typer.Typer) -> None:
 export_app = typer.Typer(
     help="Export results in common formats: rows and masks, and as others read them.", no_args_is_help=True
 )
+
+
+def status(
+    results: Annotated[Path | None, typer.Argument(help="Results folder. Default: as of --out.")] = None,
+    json: Json = False,
+) -> None:
+    """Say how far runs are, from outside: done, left, failed, rate, and which members go on."""
+    import time
+    from dataclasses import asdict
+
+    from intrabench.results.run_status import run_status
+    from intrabench.workspace import results_folder
+
+    folder = results_folder(results)
+    found = run_status(folder, time.time())
+    if json:
+        show([asdict(one) | {"left": one.left, "minutes_left": one.minutes_left} for one in found], json)
+        return
+    for one in found:
+        echo(*_status_lines(one))
+    done, total = (sum(getattr(one, name) for one in found) for name in ("done", "total"))
+    if len(found) > 1:
+        running = sum(one.running for one in found)
+        echo(f"all: {done} of {several(total, 'session')} done, {several(running, 'run')} going on")
+    if not found:
+        echo(f"no run has written to {folder} yet")
+
+
+def _status_lines(one: Status) -> list[str]:
+    """What a work has done, and its members."""
+    from intrabench.engine.progress.tally import lasting
+
+    more = f", and those of {several(one.open_cases, 'case')} that must be prepared first" if one.open_cases else ""
+    failed = f", {one.failed} failed" if one.failed else ""
+    lines = [one.command, f"  {one.done} of {several(one.total, 'session')} done{failed}, {one.left} left{more}"]
+    if one.last_s is not None and one.running:
+        ends = f", about {lasting(60 * one.minutes_left)} left" if one.minutes_left else ""
+        lines.append(f"  {one.per_minute:.3g} a minute{ends}; the newest is {lasting(one.last_s)} old")
+    for member in one.members:
+        note = f": {member.note}" if member.note else ""
+        lines.append(f"  {member.run_id} {member.state}, {several(member.sessions, 'session')}{note}")
+    return lines
 
 
 @export_app.command("rows")

@@ -43,8 +43,8 @@ def add_runs(app: typer.Typer) -> None:
 class InPanels(TyperCommand):
     """A command whose help has its options under headings, in the order of `PANELS`."""
 
-    def format_help(self, *args: Any) -> None:
-        """Arrange all options that it has by now, and show them."""
+    def get_params(self, ctx: Any) -> list[Any]:
+        """All options that it has by now, arranged."""
         panels = {name: panel for panel, options in PANELS.items() for name in options}
         panels |= dict.fromkeys(("quiet", "verbose"), "Where results go")  # of all commands
         places = list(panels)
@@ -52,7 +52,7 @@ class InPanels(TyperCommand):
             if isinstance(option, TyperOption) and option.name in panels:
                 option.rich_help_panel = panels[option.name]
         self.params.sort(key=lambda one: places.index(one.name) if one.name in panels else len(places))
-        super().format_help(*args)
+        return super().get_params(ctx)
 
 
 def run(context: typer.Context, **arguments: Any) -> None:

@@ -51,6 +51,7 @@ PANELS: dict[str, Panel] = {
     "Where results go": {
         "out": (Out, None),
         "save_masks": (switch("--save-masks", "Store the mask of every round."), False),
+        "note": (text("--note", "Words about the run for its record and `intrabench status`."), ""),
         "dry_run": (switch("--dry-run", "Show what would be run and downloaded."), False),
         "fail_fast": (switch("--fail-fast", "End the run with the first failure, and show where."), False),
         "max_failures": (

@@ -6,16 +6,22 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import polars as pl
+
 from intrabench.datasets.base import Dataset, NotFetched
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.engine.availability import find_available
+from intrabench.engine.cost import recalled
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.options import Options
+from intrabench.engine.progress.tally import lasting
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import foreign, several
-from intrabench.results.parts import finished_sessions
+from intrabench.fetch.source import data_size
+from intrabench.results.parts import finished_sessions, read_rows
 
 
 def describe(options: Options, folder: Path) -> list[str]:
@@ -44,6 +50,7 @@ def _described(job: Job, folder: Path) -> list[str]:
     if not unknown:
         check_targets([index for index in indexes.values() if index], job.targets)
     done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
+    rows = read_rows(folder, _MEASURED, metrics=False) if folder.is_dir() else None
     total = finished = 0
     for runner in job.runners:
         keys = [
@@ -57,11 +64,33 @@ def _described(job: Job, folder: Path) -> list[str]:
         each = len(job.prompters_for(runner.model)) * len(job.seeds)
         more = f", and {each} for each selected target of {several(len(unknown), 'further case')}" if unknown else ""
         lines.append(f"{runner.label}: {several(len(keys), 'session')} on {runner.device}, {here} finished{more}")
+        lines[-1] += _time(runner, len(keys) - here, job.rounds, rows)
     least = "at least " if unknown or unlisted else ""
     lines.append(
         f"total: {least}{several(total, 'session')}, {finished} finished, {total - finished} to do; results in {folder}"
     )
     return lines + _uncounted(unknown)
+
+
+SHORT_S = 60.0
+"""It is not worth a word if all sessions take less seconds than this."""
+
+_MEASURED = ("session", "model", "device", "dtype", "encode_s", "segment_s")
+
+
+def _time(runner: ModelRunner, sessions: int, rounds: int, rows: pl.DataFrame | None) -> str:
+    """About how long sessions of a model take one after the other, and how it is known; empty for less than `SHORT_S`."""
+    model, seconds, how = runner.model, 0.0, ""
+    if rows is not None:
+        runtime = model.runtime
+        of_model = rows.filter(model=model.short_spec, device=runtime.device, dtype=runtime.dtype)
+        if played := of_model["session"].n_unique():
+            spent = of_model.select(pl.sum("encode_s").fill_null(0) + pl.sum("segment_s").fill_null(0)).item()
+            seconds, how = sessions * spent / played, f"about {{}} as {several(played, 'session')} here took"
+    if not how and (cost := recalled(model)) is not None:
+        seconds = sessions * (rounds + 1) * cost.next_ms / 1000
+        how = "at least {} as `intrabench check` measured an answer"
+    return f"; {how.format(lasting(seconds))}" if seconds >= SHORT_S else ""
 
 
 def _unlisted(dataset: Dataset) -> str:
@@ -93,9 +122,11 @@ def _data(dataset: Dataset, selected: Sequence[str]) -> list[str]:
     lines = []
     for source in dataset.sources():
         state = "to download" if source in missing else "here"
-        lines.append(f"{dataset.short_spec}: {source.title}, {source.megabytes:.1f} MB, {state}")
+        lines.append(f"{dataset.short_spec}: {source.title}, {data_size(source.megabytes)}, {state}")
     own = [source for source in missing if source not in dataset.sources()]
     if own:
-        gigabytes = sum(source.megabytes for source in own) / 1000
-        lines.append(f"{dataset.short_spec}: up to {gigabytes:.1f} GB to download for {several(len(selected), 'case')}")
+        size = data_size(sum(source.megabytes for source in own))
+        lines.append(f"{dataset.short_spec}: up to {size} to download for {several(len(selected), 'case')}")
+    if missing:
+        lines.append(f"{dataset.short_spec}: licence {dataset.card.licence}")
     return lines

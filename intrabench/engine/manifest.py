@@ -9,7 +9,7 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,13 +44,16 @@ MOST_TRACEBACKS = 100
 class Manifest:
     """The manifest of one run: `opening` is written with its first part, the rest when it ends.
 
-    prepared: the prepared cases, once they are known; else their indexes are read.
+    prepared: the prepared cases, once they are known; else their indexes are read. summary: what came of it so far.
+    open_cases: how many cases must still be prepared, whose sessions are not counted yet.
     """
 
     def __init__(self, options: Options, job: Job) -> None:
         self._options, self._work = _shareable(options.words), _shareable(options.work)
         self._job, self._started, self._effort = job, _now(), options.effort
         self.prepared: Mapping[tuple[Dataset, str], CaseIndex] | None = None
+        self.summary: Summary | None = None
+        self.open_cases: Callable[[], int] = lambda: 0
 
     def opening(self) -> dict[str, Any]:
         """The entries that are known while it runs."""
@@ -63,6 +66,7 @@ class Manifest:
             "work": self._work,
             "arguments": [without_home(dataset.argument) for dataset in self._job.datasets],
             "rounds": self._job.rounds,
+            **({"sessions": {**_counts(self.summary), "open_cases": self.open_cases()}} if self.summary else {}),
             **({"effort": self._effort.content} if self._effort else {}),
             "commit": commit(),
             "package_versions_hash": versions_hash(),
@@ -105,9 +109,8 @@ class Manifest:
         return any(work_of(record) == work_of({"work": self._work}) for record in unfinished(root))
 
     def _complete(self, state: str, summary: Summary) -> dict[str, Any]:
-        counts = {name: getattr(summary, name) for name in ("total", "already", "computed", "failed")}
         traced = {why: summary.failures[why] for why in summary.tracebacks}
-        ending = {"state": state, "ended": _now(), "sessions": counts, "datasets": self._datasets()}
+        ending = {"state": state, "ended": _now(), "sessions": _counts(summary), "datasets": self._datasets()}
         kept = {group.error: summary.tracebacks[group.error] for group in by_cause(traced)[:MOST_TRACEBACKS]}
         return {**self.opening(), **ending, **({"tracebacks": _shareable(kept)} if kept else {})}
 
@@ -137,6 +140,10 @@ class Manifest:
         with suppress(Exception), foreign():  # damaged cases have a failed row
             return cases.index(dataset, case)
         return None
+
+
+def _counts(summary: Summary) -> dict[str, int]:
+    return {name: getattr(summary, name) for name in ("total", "already", "computed", "failed")}
 
 
 def _shareable(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -19,6 +19,7 @@ from intrabench.engine.executors.placement import requested
 from intrabench.engine.failure_limit import failure_limit
 from intrabench.engine.seeds import given_seeds
 from intrabench.errors import IntraBenchError
+from intrabench.errors import kind as kind_of
 from intrabench.models.weights.registry import RANDOM
 from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, RefinementLike, spec_of
 from intrabench.specs.specs import split
@@ -85,6 +86,7 @@ class Options:
     fail_fast: bool = False
     max_failures: str = ""
     fetch: bool = False
+    note: str = ""
 
     @property
     def random(self) -> bool:
@@ -125,7 +127,7 @@ def chosen(given: Mapping[str, Any]) -> Options:
         value = given_seeds(value) if name == "seed" else value
         if value is not None:
             read = known[name].metadata.get("read")
-            if value == "" and Path in _kinds(hints[name]):
+            if isinstance(value, str) and not value and Path in _kinds(hints[name]):
                 raise IntraBenchError(f"{name} is empty; give a path, or omit it")
             values[name] = read(value) if read and isinstance(value, str | Path) else _fitting(name, value, hints[name])
     options = Options(**values)
@@ -219,7 +221,9 @@ def _one(name: str, value: Any, hint: Any) -> Any:
         within = get_args(kind)[0] if get_origin(kind) is type else None
         if isinstance(value, type) and issubclass(value, within) if within else isinstance(value, kind):
             return value
-    raise IntraBenchError(unfit(name, repr(value), expected(hint)))
+    told = repr(value) if isinstance(value, str | Number) else kind_of(value)
+    wrap = '; wrap a function or a network: intrabench.wrap(..., accepts=["point"], dims=3)'
+    raise IntraBenchError(unfit(name, told, expected(hint)) + (wrap if name == "model" and callable(value) else ""))
 
 
 def _kinds(hint: Any) -> list[Any]:

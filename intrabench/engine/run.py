@@ -69,6 +69,7 @@ def execute(
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
             scheduler = Scheduler(plan, writer, reporter)
+            manifest.summary, manifest.open_cases = writer.summary, lambda: scheduler.queue.cases
             with make_executors(found.options, scheduler) as executors, after(limit_s, scheduler.stop, executors):
                 scheduler.run(executors)
         if writer.store.parts:

@@ -314,7 +314,7 @@ def _perfect_failures(cls: type[Any]) -> Iterator[str]:
 def _bases(room: Room) -> tuple[type[Any], ...]:
     import intrabench
 
-    return tuple(getattr(intrabench, name) for name in BASES[room] if name in intrabench.__all__)
+    return tuple(getattr(intrabench, name) for name in BASES[room] if name in dir(intrabench))
 
 
 def _ancestors(cls: type[Any]) -> list[type[Any]]:

@@ -13,7 +13,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
@@ -175,9 +175,29 @@ def find(room: Room, name: str) -> Entry:
     if found := look(room, name):
         return found
     raise IntraBenchError(
-        f"there is no {ROOMS[room]} {name!r}{specs.nearest(name, entries(room))}; `intrabench list {room}` shows all"
-        f"{left_out(room)}"
+        f"there is no {ROOMS[room]} {name!r}{_advice(room, name)}; `intrabench list {room}` shows all{left_out(room)}"
     )
+
+
+def _advice(room: Room, name: str) -> str:
+    """What a person may have meant by a name that is unknown, as a part of a sentence; empty if nobody knows."""
+    known, parts = entries(room), [part.strip() for part in name.split(",")]
+    option = {"superpixels": "--method", "clickability": "--model"}.get(room, f"--{room.removesuffix('s')}")
+    head = (re.match(r"[\w.-]+", name) or [""])[0]
+    if len(parts) > 1 and any(part in known for part in parts):
+        return f"; give one at a time: {' '.join(f'{option} {part}' for part in parts)}"
+    if head in known and head != name:  # ``box_interp=3``, ``box_interp(n=3)``
+        names = [field.name for field in fields(known[head].load()) if field.init]
+        return f"; write {head}:{names[0]}=..., parameters follow a colon" if names else f"; {head} has no parameters"
+    if room == "datasets" and re.fullmatch(r"\d{1,3}", name):
+        return f"; data sets of nnU-Net are written Dataset{int(name):03}"
+    if room == "models" and name.endswith((".pt", ".pth", ".ckpt", ".safetensors", ".onnx")):
+        return f"; a file of weights needs the model whose network it is: --model NAME --weights {name}"
+    if name.endswith(".py"):
+        return f"; a file of your own is a plug-in: --plugin {name} {option} NAME"
+    close = specs.nearest(name, known)
+    own = room in {"models", "prompters"} and not close and not problems(room)
+    return "; a class of your own needs --plugin FILE.py" if own else close
 
 
 def look(room: Room, name: str) -> Entry | None:

@@ -37,19 +37,25 @@ from intrabench.results.schema import SCHEMA, TURNS, measured_columns
 from intrabench.results.statuses import UNDONE
 from intrabench.target import WHOLE_CASE
 
+RECORD_S = 60.0
+"""Seconds after which the record of a run is renewed while it goes on."""
+
 
 class Store:
     """A results folder open for writing; several threads may use it."""
 
     def __init__(self, root: Path, run_id: str, record: Callable[[], Mapping[str, Any]] = dict) -> None:
-        """Create the folder. The result of `record` is written with the first part; `parts` counts the parts."""
+        """Create the folder. `record` gives the run's record, with the first part and then each minute.
+
+        parts: how many were written.
+        """
         self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
         # Libraries that other threads import change the current folder for a moment, as ITK does.
         self._place = root.absolute()
         self._lock = RLock()
         self._arrivals, self._progress = Arrivals(self._place), Progress()
         self._patients: pl.DataFrame | None = None
-        self._newest = -1
+        self._newest, self._next_record = -1, 0.0
         self._stamps: list[int] = []
         check_utf8(str(root), "the results folder")  # polars writes to no other path
         try:
@@ -82,7 +88,8 @@ class Store:
         """
         schema = SCHEMA | measured_columns(rows)
         with self._lock:  # so that no part is there before one with a lower number
-            if self.parts == 0:
+            if time.monotonic() >= self._next_record:
+                self._next_record = time.monotonic() + RECORD_S
                 self.write_record(self._record())
             self.parts += 1
             name = part_name(self.run_id, self.parts)

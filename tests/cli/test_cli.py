@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nibabel as nib
 import numpy as np
+import polars as pl
 import pytest
 from PIL import Image
 from syrupy.assertion import SnapshotAssertion
@@ -16,6 +17,7 @@ from typer.main import get_command
 import intrabench
 from intrabench.cli.main import app, named
 from intrabench.datasets.cases import store
+from intrabench.engine.cost import Cost, remember
 from intrabench.registry import registry
 from tests.conftest import Said
 
@@ -110,6 +112,17 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said], wording: 
     assert dice == rows.filter(rows["target"] == "blob.1")["dice"][0]
 
 
+def test_a_dry_run_says_how_long(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
+    words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--out", "out"]
+    say(*words)
+    (part,) = Path("out/rows").iterdir()
+    pl.read_parquet(part).with_columns(encode_s=pl.lit(100.0), segment_s=pl.lit(20.0)).write_parquet(part)
+    assert say(*words, "--seed", "0..9", "--dry-run").out.splitlines()[0] == wording
+    remember(intrabench.model("grabcut"), Cost(None, None, None, 100.0, 5000.0, 4000.0, "cpu, float32"))
+    words[2] = "grabcut"
+    assert say(*words, "--seed", "0..9", "--dry-run").out.splitlines()[0] == wording
+
+
 def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--seed", "0", "--seed", "1", "--dry-run"]
     assert say(*words).out.splitlines() == wording
@@ -119,7 +132,7 @@ def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said], wording: 
     say(*words[:-1])
     assert say(*words).out == wording
     download = say("run", "-m", "box_fill", "-p", "box_slice", "--dry-run")
-    assert "tptbox-1.1.0-py3-none-any.whl, 8.8" in download.out
+    assert "tptbox-1.1.0-py3-none-any.whl, 9 MB" in download.out
     assert download.out == wording
     assert "using spine_ct" in download.err
 

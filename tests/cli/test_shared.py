@@ -11,6 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
+from intrabench.cli.headings import HEADINGS
 from intrabench.cli.run import run
 from intrabench.cli.run_options import PANELS
 from intrabench.workspace import make_workspace
@@ -94,6 +95,15 @@ def test_a_flag_shows_no_type_in_its_help(say: Callable[..., Said]) -> None:
     (line,) = [line for line in say("table", "--help").out.splitlines() if "--per-round" in line]
     assert "<" not in line
     assert "A line per round" in line
+    for words in ([], ["list"], ["data", "list"]):
+        assert "<bool>" not in say(*words, "--help").out
+
+
+def test_commands_are_under_headings(say: Callable[..., Said]) -> None:
+    lines = say("--help").out.splitlines()
+    assert [line.split("─")[1].strip() for line in lines if line.startswith("╭")] == ["Options", *HEADINGS]
+    found = [line.split()[1] for line in lines if line.startswith("│ ") and line[2].isalpha()]
+    assert found == [name for names in HEADINGS.values() for name in names]
 
 
 def test_short_names_of_help_and_version(say: Callable[..., Said]) -> None:

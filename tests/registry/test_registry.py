@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -317,3 +318,26 @@ def test_an_address_is_no_data_set(wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
         registry.make("datasets", "https://example.org/scans.zip")
     assert str(caught.value) == wording
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prompters box_interp=3",
+        "prompters box_interp(n=3)",
+        "prompters box_slice,box_interp",
+        "prompters own.py",
+        "superpixels slic, grid",
+        "models box_fill=2",
+        "models box_fill, random_walker",
+        "models net.pt",
+        "models my_net",
+        "datasets 501",
+        "datasets 27",
+    ],
+)
+def test_other_ways_to_write_are_answered_with_the_right_one(text: str, wording: SnapshotAssertion) -> None:
+    room, name = text.split(" ", 1)
+    with pytest.raises(IntraBenchError) as caught:
+        registry.find(cast(Any, room), name)
+    assert caught == wording

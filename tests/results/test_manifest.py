@@ -164,10 +164,11 @@ def test_it_is_there_while_the_run_goes_on_and_says_how_it_ended(data: Path) -> 
     record = record_of_run(model="looking", plugin=[Path("looking.py")])
     seen = json.loads(Path("seen.json").read_text())
     assert (seen["state"], seen["ended"]) == ("running", None)
-    constant = [name for name in seen if name not in ("state", "ended", "stamps")]
+    constant = [name for name in seen if name not in ("state", "ended", "stamps", "sessions")]
     assert seen["stamps"][0] == record["stamps"][0] <= seen["stamps"][1] < record["stamps"][1]
     assert {name: seen[name] for name in constant} == {name: record[name] for name in constant}
-    assert record.keys() - seen.keys() == {"sessions", "datasets"}
+    assert seen["sessions"] == {**record["sessions"], "computed": 0, "open_cases": 0}
+    assert record.keys() - seen.keys() == {"datasets"}
 
 
 def test_a_run_that_cannot_go_on_says_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,7 +182,7 @@ def test_a_run_fetches_the_archive_that_names_its_cases(
     words = ("-m", "box_fill", "-p", "box_slice", "-d", "remote", "--cases", "first:2", "--plugin", str(plugin))
     before = say("run", *words, "--dry-run")
     assert (before.code, before.err) == (0, "")
-    assert before.out.splitlines()[:2] == wording
+    assert before.out.splitlines()[:3] == wording
     said = say("run", *words)
     assert said.code == 0
     assert "0.0 of 0.0 MB" in said.err
