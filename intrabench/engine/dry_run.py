@@ -79,7 +79,7 @@ _MEASURED = ("session", "model", "device", "dtype", "encode_s", "segment_s")
 
 
 def _time(runner: ModelRunner, sessions: int, rounds: int, rows: pl.DataFrame | None) -> str:
-    """About how long sessions of a model take one after the other, and how it is known; empty for less than `SHORT_S`."""
+    """About how long sessions of a model take one after the other, and how that is known; empty below `SHORT_S`."""
     model, seconds, how = runner.model, 0.0, ""
     if rows is not None:
         runtime = model.runtime
