@@ -42,6 +42,23 @@ def ragged() -> tuple[Bools, Bools]:
     return truth[window], answer[window]
 
 
+def tiny() -> tuple[Bools, Bools]:
+    """Cubes of six voxels a side, moved against each other by one and two."""
+    truth, answer = np.zeros((2, 16, 16, 16), bool)
+    truth[4:10, 4:10, 4:10] = answer[5:11, 4:10, 6:12] = True
+    return truth, answer
+
+
+def spill() -> tuple[Bools, Bools]:
+    """A ball, and an answer that fills a large box around it."""
+    truth, answer = np.zeros((2, SIDE // 2, SIDE, SIDE), bool)
+    z, y, x = np.ogrid[: SIDE // 2, :SIDE, :SIDE]
+    truth[4 * (z - SIDE // 4) ** 2 + (y - 0.4 * SIDE) ** 2 + (x - 0.4 * SIDE) ** 2 < (SIDE / 9) ** 2] = True
+    edge = SIDE // 12
+    answer[edge:-edge, edge:-edge, edge:-edge] = True
+    return truth, answer
+
+
 def ours(truth: Mask, answer: Mask) -> Scores:
     """Surface Dice and HD95 from this project."""
     distances = surface_distances(Surface(truth, SPACING_MM), Surface(answer, SPACING_MM))
@@ -94,7 +111,7 @@ def main() -> None:
     if not SURFACE_DISTANCE.found():
         return
     pairs = {name: (organ(1, bumps), organ(2, bumps)) for name, bumps in PAIRS.items()}
-    for name, (truth, answer) in {"ragged": ragged(), **pairs}.items():
+    for name, (truth, answer) in {"ragged": ragged(), "tiny": tiny(), "spill": spill(), **pairs}.items():
         cropped = Mask.of(truth), Mask.of(answer)
         target = Surface(cropped[0], SPACING_MM, KEPT * cropped[0].array.nbytes)
         print(f"{name}: {truth.sum():,} and {answer.sum():,} voxels in {truth.shape}, spacing {SPACING_MM} mm")

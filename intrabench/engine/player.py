@@ -24,6 +24,7 @@ from intrabench.errors import IntraBenchError, NotApplicable, foreign, in_words,
 from intrabench.files.grid import OtherGrid
 from intrabench.metrics.other_targets import OtherTargets
 from intrabench.models.base import Failure, Predictor, failure_of
+from intrabench.models.parts.allocator import return_freed_memory
 from intrabench.play.divided import Divided
 from intrabench.play.joint import Joint
 from intrabench.play.lockstep import LARGEST_BATCH, LAST_BATCH, batches, play
@@ -226,6 +227,7 @@ class Player:
         finally:
             # also what was complete before an error or Ctrl-C
             buffer.add(SessionBatch(batch, [one.sessions for one in playing], memory()))
+            return_freed_memory()
         again = buffer.flush() if alone else buffer.flush_if_due()
         if monitor is None or not again:
             return again
