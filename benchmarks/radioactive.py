@@ -1,8 +1,8 @@
-"""Static prompters: against RadioActive itself, with a model that answers at once; also whole commands, from the start.
+"""Static prompters and whole commands against RadioActive's own prompters, with a model that answers at once.
 
 A whole command is a fresh process that imports what it needs, and plays three prompters on six targets. RadioActive's
-does not import its networks, nor evaluate the files that it wrote. Ours plays a plug-in, by default and without
-workers, on a scan that is prepared; and on one that is not.
+goes through the steps of its `run_experiments_organ`, but imports no networks and does not evaluate the files that it
+wrote. Ours plays a plug-in, by default and without workers, on a scan that is prepared; and on one that is not.
 """
 
 from __future__ import annotations
