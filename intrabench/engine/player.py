@@ -35,6 +35,9 @@ from intrabench.superpixels.partitions.partition import Partition
 from intrabench.target import Target
 from intrabench.volume import Volume
 
+LARGE = 64 << 20
+"""Bytes that the sessions of a batch remembered, from which on it is worth a while to give them back."""
+
 
 @dataclass(frozen=True, eq=False)
 class OpenedTask:
@@ -227,7 +230,8 @@ class Player:
         finally:
             # also what was complete before an error or Ctrl-C
             buffer.add(SessionBatch(batch, [one.sessions for one in playing], memory()))
-            return_freed_memory()
+            if self._remembered > LARGE:
+                return_freed_memory()  # else what a batch left stays beside what the next one remembers
         again = buffer.flush() if alone else buffer.flush_if_due()
         if monitor is None or not again:
             return again

@@ -237,3 +237,14 @@ def test_a_conversion_that_takes_too_much_memory_fails_alone_and_torch_is_not_lo
     found = rows.filter(model="box_fill").select("case", "status", "error").rows()
     said = "converting took more than 1.0 GB of memory, a worker's share; use fewer --workers or a machine with more"
     assert found == [("case-1", "no_data", said), ("case-2", "ok", "")]
+
+
+def test_what_large_sessions_freed_is_given_back_before_the_next_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    returned = list[int]()
+    monkeypatch.setattr(player, "return_freed_memory", lambda: returned.append(1))
+    words = ("box_slice+click_center", "phantom:shape=8x24x24,instances=3")
+    intrabench.run("grabcut", *words, rounds=1, workers=0, out="out")
+    assert returned == []
+    monkeypatch.setattr(player, "LARGE", 0)
+    intrabench.run("grabcut", *words, rounds=1, workers=0, seed=1, out="out")
+    assert len(returned) > 1
