@@ -73,6 +73,11 @@ class Metric(Component):
         return ""
 
     @property
+    def perfect(self) -> float:
+        """The best value there can be."""
+        return {"high": self.bounds[1], "low": self.bounds[0], "zero": 0.0}[self.best]
+
+    @property
     def description(self) -> str:
         """Its definition in words: the first paragraph of the docstring, up to what that says of parameters."""
         text = " ".join(cleandoc(type(self).__doc__ or "").split("\n\n")[0].split())
@@ -88,18 +93,21 @@ class Metric(Component):
 
 
 def about(metric: Metric) -> dict[str, Any]:
-    """What is to be known of the values of a metric, as plain data; infinite numbers are floats."""
+    """What is to be known of the values of a metric, as plain data.
+
+    A number without an end is infinite. worst: what failed sessions count, null where the scan decides it, as it does
+    for what is `missed`.
+    """
     return {
+        "definition": metric.description,
+        "source": metric.source,
         "column": metric.column,
-        "head": metric.head,
         "unit": metric.unit,
         "best": metric.best,
-        "range": metric.bounds,
-        "worst": float(metric.worst),
+        "range": list(metric.bounds),
         "missed": metric.missed,
+        "worst": None if metric.worst_column else float(metric.worst),
         "needs": sorted(metric.needs),
-        "description": metric.description,
-        "source": metric.source,
     }
 
 

@@ -18,7 +18,7 @@ Definition = Literal["surface_distance", "medpy", "monai"]
 
 SURFACE = "S. Nikolov et al., arXiv 1809.04430"
 """The definition of surfaces and their elements, and of surface Dice."""
-MEDPY = "O. Maier et al., MedPy, https://github.com/loli/medpy"
+MEDPY = "O. Maier et al., MedPy, doi:10.5281/zenodo.2565940"
 MONAI = "M. J. Cardoso et al., MONAI: An open-source framework for deep learning in healthcare, arXiv 2211.02701"
 SOURCES = {"surface_distance": SURFACE, "medpy": MEDPY, "monai": MONAI}
 
@@ -138,8 +138,13 @@ class SurfaceDistance(Distance):
 
     @property
     def description(self) -> str:
-        """The first paragraph of the docstring, what counts as surface, and what empty masks count."""
-        return f"{super().description} {SURFACES[self.definition]} Both empty: 0; one empty: {self.missed}."
+        """What it measures, what counts as surface, and what empty masks count."""
+        return f"{self.measured} {SURFACES[self.definition]} Both empty: 0; one empty: {self.missed}."
+
+    @property
+    def measured(self) -> str:
+        """What it measures, in a sentence: the first paragraph of the docstring."""
+        return super().description
 
     @property
     def source(self) -> str:  # type: ignore[override]

@@ -36,15 +36,18 @@ class Percentile(SurfaceDistance):
         return f"HD{'' if self.percent == 100 else f'{self.percent:g}'}{whose(self.definition)}"
 
     @property
-    def description(self) -> str:
-        """As of the base, and what becomes of the two ways."""
-        ways = "Both ways count together." if self.definition == "medpy" else "The larger of both ways counts."
-        return f"{super().description} {ways}"
+    def measured(self) -> str:
+        """Of which percentage, and what becomes of the two ways."""
+        if self.percent == 100:
+            return "Hausdorff distance: the largest distance of a point of one surface to the other surface."
+        ways = "both ways together" if self.definition == "medpy" else "the larger of both ways"
+        head = f"{self.percent:g} % Hausdorff distance: the distance that {self.percent:g} % of the points of"
+        return f"{head} a surface keep to the other surface, {ways}."
 
 
 @dataclass(frozen=True)
 class HausdorffDistance(Percentile):
-    """Hausdorff distance: what a percentage of the surface of each mask keeps to that of the other.
+    """Hausdorff distance: the distance that a percentage of the points of a surface keep to the other surface.
 
     percentile: that percentage; 100 is the largest distance of all.
     """

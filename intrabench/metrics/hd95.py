@@ -9,7 +9,7 @@ from intrabench.metrics.hausdorff import Percentile
 
 @dataclass(frozen=True)
 class HausdorffDistance95(Percentile):
-    """95 % Hausdorff distance: what 95 % of the surface of each mask keeps to that of the other.
+    """95 % Hausdorff distance: the distance that 95 % of the points of a surface keep to the other, the larger way.
 
     As DeepMind defines it, unless `definition` says otherwise. `hd` takes other percentiles.
     """

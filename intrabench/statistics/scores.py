@@ -34,6 +34,7 @@ class Scale(Protocol):
     best: ClassVar[Best]
     worst: ClassVar[float]
     unit: ClassVar[str]
+    bounds: ClassVar[tuple[float, float]]
 
     @property
     def worst_column(self) -> str: ...
@@ -58,6 +59,7 @@ class MachineTime:
     unit: ClassVar[str] = "s"
     best: ClassVar[Best] = "low"
     worst: ClassVar[float] = math.inf
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     worst_column: ClassVar[str] = ""
     missed: ClassVar[str] = ""
 

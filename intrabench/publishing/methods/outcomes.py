@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
 
 from intrabench.effort import SECONDS, TABLES, recorded_tables, table
-from intrabench.errors import several
+from intrabench.errors import IntraBenchError, several
+from intrabench.metrics import lookup
 from intrabench.publishing.methods.markup import (
     BCA,
     CLAIMS,
@@ -18,7 +20,6 @@ from intrabench.publishing.methods.markup import (
     count,
     listed,
     name,
-    of_metrics,
     plain,
     sentence,
 )
@@ -139,13 +140,23 @@ def adaptation(of: Provenance, cites: Bibliography) -> str:
 
 def scores_of(of: Provenance, cites: Bibliography) -> str:
     """What is measured, and how it is averaged."""
-    cited = cites.cite(of_metrics([of.statistic.metric, *metric_columns(of.rows)]))
-    others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != of.statistic.metric]
-    also = f" The rows also hold {listed([name(one) for one in others])}{cited}." if others else ""
+    column = of.statistic.column
+    others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != column]
+    also = f" The rows also hold {listed([name(one) for one in others])}." if others else ""
     return (
         f"Scores are {measure(of.statistic.metric)}. An average is the {of.statistic.how.description}, then over data "
-        f"sets.{_cut_short(of)}{also}"
+        f"sets.{_cut_short(of)}{also}{_definitions([column, *others], cites)}"
     )
+
+
+def _definitions(columns: Sequence[str], cites: Bibliography) -> str:
+    """What each metric is, with its name and sources; nothing of machine time, and of metrics that are not here."""
+    words = []
+    for column in columns:
+        with suppress(IntraBenchError):
+            one = lookup.metric(column)
+            words.append(f" {plain(one.description).rstrip('.')} ({name(one.column)}){cites.cite([one.source])}.")
+    return "".join(words)
 
 
 def _cut_short(of: Provenance) -> str:
