@@ -269,7 +269,7 @@ class Clicks(Measure):
     is the NoC of RITM (Sofiiuk et al. 2022) and RClicks (Antonov et al. 2024).
     """
 
-    best: ClassVar[Best] = "low"  # type: ignore[misc]
+    best: ClassVar[Best] = "low"
     threshold: float = 0.9
     metric: str = "dice"
     against: str = "interactions"
@@ -335,7 +335,7 @@ class Regressions(Measure):
     Sessions without corrections are left out.
     """
 
-    best: ClassVar[Best] = "low"  # type: ignore[misc]
+    best: ClassVar[Best] = "low"
     metric: str = "dice"
     margin: float = 0.01
 
