@@ -48,7 +48,7 @@ FROZEN = {"Metric", "PartitionMetric", "Refinement", "Modifier", "Superpixels", 
 TAKEN = {
     "a summary of sessions": tuple(SUMMARIES),
     "machine time": (*MACHINE_TIME, "machine_s"),
-    "a column of tables": ("value", "failed", "not_applicable", "missed"),
+    "a column of tables": ("value", "failed", "not_applicable"),
     "the column of a built-in metric": ("nsd_2mm", "hd95_mm"),
 }
 """Names that no metric may have besides those of `SCHEMA`, because they mean something else where a metric is named."""

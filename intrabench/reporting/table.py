@@ -21,7 +21,7 @@ from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import COUNTS, aggregate, fewest_patients, totals
 from intrabench.statistics.coverage import unequal
 from intrabench.statistics.difficulty import STRATA, WITHIN_LABEL
-from intrabench.statistics.infinite import BESIDE, INFINITE, MISSED
+from intrabench.statistics.infinite import BESIDE, INFINITE, IS_MISS, MISSED
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
 from intrabench.statistics.notes import adapted, infinite
@@ -141,7 +141,7 @@ def _infinite(scored: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, pl.Da
     """What is to be noted at infinite cells, and at infinite averages; at those of misses, too."""
     keys = list(layout.by)
     of_cells = list(dict.fromkeys([*keys, layout.columns]))
-    missed = MISSED in scored.columns and scored[MISSED].any()
+    missed = IS_MISS in scored.columns and scored[IS_MISS].any()
     if layout.how is MATCHED or not (missed or scored["value"].is_infinite().any()):
         none = scored.clear().with_columns(pl.lit(None).alias(name) for name in BESIDE)
         return infinite(none, of_cells), infinite(none, keys)

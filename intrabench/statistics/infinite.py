@@ -18,8 +18,11 @@ import polars as pl
 from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 
-MISSED = "missed"
+IS_MISS = "_is_miss"
 """A column of sessions: whether the value, which is finite, is that of a miss."""
+
+MISSED = "missed"
+"""How many are, in the columns `BESIDE`, and how the words begin that say so."""
 
 BESIDE = ("infinite", "of", "others", "net", "median", MISSED)
 """Columns beside a mean: how many of its sessions are `infinite`, `of` how many, the mean over the `others`, the share
@@ -116,7 +119,7 @@ def pooled(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 def counts(columns: Sequence[str]) -> list[pl.Expr]:
     """What `BESIDE` counts of sessions that have a value, by the columns that they have; and their median."""
     infinite = pl.col("value").is_infinite()
-    missed = pl.col(MISSED).sum() if MISSED in columns else pl.lit(0)
+    missed = pl.col(IS_MISS).sum() if IS_MISS in columns else pl.lit(0)
     median = pl.when(infinite.any()).then(pl.col("value").median()).otherwise(None).alias("median")
     return [infinite.sum().alias("infinite"), pl.len().alias("of"), median, missed.alias(MISSED).cast(pl.UInt32)]
 

@@ -18,7 +18,7 @@ from intrabench.results.current import IDENTITY, VERSIONS, newest_plays
 from intrabench.results.fast_queries import different, keys, only
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
-from intrabench.statistics.infinite import MISSED
+from intrabench.statistics.infinite import IS_MISS
 from intrabench.target import ANNOTATION, WHOLE_CASE
 
 TARGET = ("dataset", "case", "label", "target")
@@ -161,7 +161,7 @@ def scores(
 def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:
     """The rows with the columns `value` (null for rows that do not count), `failed` and `not_applicable`.
 
-    Where a miss counts as a finite value, there is also `MISSED`: whether a value is one.
+    Where a miss counts as a finite value, there is also `IS_MISS`: whether a value is one.
     """
     chosen, policy = metric(name), policy or FailurePolicy()
     failed, inapplicable = pl.col("status").is_in(policy.counted), pl.col("status") == "not_applicable"
@@ -182,7 +182,7 @@ def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None 
         return found
     empty = [pl.col(name).fill_null(0) == 0 for name in masks]
     missed = pl.col("value").is_not_null() & (pl.col("failed") | (empty[0] != empty[1]))
-    return found.with_columns(missed.alias(MISSED))
+    return found.with_columns(missed.alias(IS_MISS))
 
 
 def worst_of(chosen: Scale, rows: pl.DataFrame) -> pl.Expr:
