@@ -69,8 +69,6 @@ def described(name: str) -> str:
 
 def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str, Any]:
     """What `_describe` tells, for programs."""
-    from intrabench.metrics.base import about
-
     cls = entry.load()
     taken = taken_by(cls)
     facts: dict[str, Any] = {"name": entry.name, "kind": entry.kind or registry.ROOMS[room], "origin": entry.origin}
@@ -78,7 +76,7 @@ def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str
     facts |= {"version": getattr(cls, "version", None), "parameters": taken}
     spec = f"{entry.name}:{parameters}" if parameters else entry.name
     if room == "metrics":
-        told = about(registry.make("metrics", spec))
+        told = registry.make("metrics", spec).about()
         facts |= told | {"range": [*map(json_number, told["range"])], "worst": json_number(told["worst"])}
     if room == "datasets":
         card = registry.make("datasets", spec).card if isinstance(cls.card, property) else cls.card
@@ -165,8 +163,6 @@ def _rows(rows: Sequence[Row]) -> list[str]:
 
 
 def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
-    from intrabench.metrics.base import about
-
     cls = entry.load()
     lines = [f"{entry.name} ({registry.ROOMS[room]}, from {entry.origin})", "", inspect.cleandoc(cls.__doc__ or ""), ""]
     lines += ["parameters:"] if fields(cls) else ["no parameters"]
@@ -179,7 +175,7 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
             lines += ["", f"not known: {error}"]
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
-        told = about(metric)
+        told = metric.about()
         low, high = (f"{end:g}" for end in told["range"])
         facts = {"column": told["column"], "version": metric.version, "unit": told["unit"] or "none"}
         facts |= {"best": told["best"], "range": f"{low} to {high}"}

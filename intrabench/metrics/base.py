@@ -84,31 +84,30 @@ class Metric(Component):
         names = "|".join(one.name for one in fields(self))
         return re.split(rf"(?<=[.;] )(?:{names})(?:, \w+)*: ", text)[0].strip() if names else text
 
+    def about(self) -> dict[str, Any]:
+        """What is to be known of its values, as plain data.
+
+        A range without an end is infinite. worst: what failed sessions count, None where it is what is `missed`, which
+        the scan decides.
+        """
+        return {
+            "definition": self.description,
+            "source": self.source,
+            "column": self.column,
+            "unit": self.unit,
+            "best": self.best,
+            "range": list(self.bounds),
+            "missed": self.missed,
+            "worst": None if self.worst_column else float(self.worst),
+            "needs": sorted(self.needs),
+        }
+
     @property
     def head(self) -> str:
         """Its heading in tables, with parameters and unit."""
         _, _, parameters = short_spec_of(self).partition(":")
         title = (self.title or self.name) + (f" ({parameters})" if parameters else "")
         return f"{title}, {self.unit}" if self.unit else title
-
-
-def about(metric: Metric) -> dict[str, Any]:
-    """What is to be known of the values of a metric, as plain data.
-
-    A number without an end is infinite. worst: what failed sessions count, null where the scan decides it, as it does
-    for what is `missed`.
-    """
-    return {
-        "definition": metric.description,
-        "source": metric.source,
-        "column": metric.column,
-        "unit": metric.unit,
-        "best": metric.best,
-        "range": list(metric.bounds),
-        "missed": metric.missed,
-        "worst": None if metric.worst_column else float(metric.worst),
-        "needs": sorted(metric.needs),
-    }
 
 
 def merit(value: Any, best: Best) -> Any:

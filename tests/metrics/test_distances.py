@@ -12,7 +12,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Bools, Mask
-from intrabench.metrics.base import about
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts import borders, surface
@@ -160,4 +159,4 @@ def test_a_tolerance_is_in_one_unit() -> None:
     ["hd95", "hd:percentile=99,definition=monai,miss=374mm", "assd:definition=medpy", "nsd:tolerance_voxels=2", "dice"],
 )
 def test_what_a_metric_declares(spec: str, wording: SnapshotAssertion) -> None:
-    assert json.dumps(about(metric(spec)), indent=1) == wording
+    assert json.dumps(metric(spec).about(), indent=1) == wording

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from intrabench.effort import SECONDS, TABLES, recorded_tables, table
-from intrabench.errors import IntraBenchError, several
-from intrabench.metrics import lookup
+from intrabench.errors import several
 from intrabench.publishing.methods.markup import (
     BCA,
     CLAIMS,
@@ -32,7 +30,7 @@ from intrabench.statistics.bca import LEVEL
 from intrabench.statistics.measures import summary
 from intrabench.statistics.notes import CUT_SHORT, INAPPLICABLE, adapted, shares
 from intrabench.statistics.resample import DRAWS, FEW
-from intrabench.statistics.scores import metric, without_data
+from intrabench.statistics.scores import measured_metrics, metric, without_data
 from intrabench.statistics.significance import ENOUGH
 
 
@@ -145,18 +143,16 @@ def scores_of(of: Provenance, cites: Bibliography) -> str:
     also = f" The rows also hold {listed([name(one) for one in others])}." if others else ""
     return (
         f"Scores are {measure(of.statistic.metric)}. An average is the {of.statistic.how.description}, then over data "
-        f"sets.{_cut_short(of)}{also}{_definitions([column, *others], cites)}"
+        f"sets.{_cut_short(of)}{also}{_definitions(of, cites)}"
     )
 
 
-def _definitions(columns: Sequence[str], cites: Bibliography) -> str:
-    """What each metric is, with its name and sources; nothing of machine time, and of metrics that are not here."""
-    words = []
-    for column in columns:
-        with suppress(IntraBenchError):
-            one = lookup.metric(column)
-            words.append(f" {plain(one.description).rstrip('.')} ({name(one.column)}){cites.cite([one.source])}.")
-    return "".join(words)
+def _definitions(of: Provenance, cites: Bibliography) -> str:
+    """What each metric of the rows is, with its name and sources."""
+    return "".join(
+        f" {plain(one.description).rstrip('.')} ({name(one.column)}){cites.cite([one.source])}."
+        for one in measured_metrics(of.rows)
+    )
 
 
 def _cut_short(of: Provenance) -> str:
