@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -67,6 +68,16 @@ class Target:
     def volume_ml(self) -> float:
         """Volume of the target in millilitres."""
         return self.mask.voxels * float(np.prod(self.spacing_mm)) / 1000
+
+    @property
+    def diagonal_mm(self) -> float:
+        """The diagonal of the volume in mm."""
+        return math.hypot(*(count * size for count, size in zip(self.shape, self.spacing_mm, strict=True)))
+
+    @property
+    def diagonal_voxels(self) -> float:
+        """The diagonal of the volume in voxels, as if they were cubes."""
+        return math.hypot(*self.shape)
 
     def crop(self, margin: int = 0) -> tuple[NDArray[np.bool_], Box]:
         """The dense mask in its box plus `margin` voxels (clipped to the volume), and that box."""

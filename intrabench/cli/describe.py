@@ -77,10 +77,8 @@ def _entry_facts(room: Room, entry: registry.Entry, parameters: str) -> dict[str
     facts |= {"version": getattr(cls, "version", None), "parameters": taken}
     spec = f"{entry.name}:{parameters}" if parameters else entry.name
     if room == "metrics":
-        metric = registry.make("metrics", spec)
-        facts |= {"column": metric.column, "unit": metric.unit, "best": metric.best}
-        facts |= {"worst": json_number(float(metric.worst))}
-        facts |= {"needs": sorted(metric.needs)}
+        told = registry.make("metrics", spec).about()
+        facts |= told | {"range": [*map(json_number, told["range"])], "worst": json_number(told["worst"])}
     if room == "datasets":
         card = registry.make("datasets", spec).card if isinstance(cls.card, property) else cls.card
         facts |= {"card": asdict(card)}
@@ -178,8 +176,13 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
             lines += ["", f"not known: {error}"]
     if room == "metrics":
         metric = registry.make("metrics", f"{entry.name}:{parameters}" if parameters else entry.name)
-        facts = {"column": metric.column, "version": metric.version, "unit": metric.unit or "none"}
-        facts |= {"best": metric.best, "failures count as": str(metric.worst), "needs": ", ".join(sorted(metric.needs))}
+        told = metric.about()
+        low, high = (f"{end:g}" for end in told["range"])
+        facts = {"column": told["column"], "version": metric.version, "unit": told["unit"] or "none"}
+        facts |= {"best": told["best"], "range": f"{low} to {high}"}
+        facts |= {"a miss counts as": told["missed"]} if told["missed"] else {}
+        facts |= {"failures count as": told["missed"] if told["worst"] is None else str(told["worst"])}
+        facts |= {"needs": ", ".join(told["needs"])} | ({"source": told["source"]} if told["source"] else {})
         lines += ["", *(f"{key}: {value}" for key, value in facts.items())]
     if room == "datasets":
         dataset = registry.make("datasets", f"{entry.name}:{parameters}" if parameters else entry.name)

@@ -35,7 +35,8 @@ def describe_number(name: str, parameters: str = "") -> str:
         return "\n".join([f"{name} (table of effort)", "", f"source: {facts['source']}", "", *lines, "", use])
     lines = [f"{name} ({SUMMARY}, from intrabench)", "", facts["description"], ""]
     if name in MACHINE_TIME:
-        return "\n".join([*lines, "no parameters", "", "column: machine_s", "unit: s", "best: low"])
+        told = (f"{key}: {facts[key]}" for key in ("column", "unit", "best"))
+        return "\n".join([*lines, "no parameters", "", *told])
     taken = facts["parameters"]
     lines += ["parameters:", *explained(_summary(name)), ""]
     if "against" in taken:
@@ -56,10 +57,13 @@ def number_facts(name: str, parameters: str = "") -> dict[str, Any]:
             "source": costs["source"],
             "costs": {kind: entry for kind, entry in costs.items() if kind != "source"},
         }
+    from intrabench.statistics.scores import MachineTime
+
     facts: dict[str, Any] = {"name": name, "kind": SUMMARY, "origin": "intrabench"}
     if name in MACHINE_TIME:
-        text = MACHINE_TIME[name]
-        return {**facts, "summary": text, "description": text, "column": "machine_s", "unit": "s", "best": "low"}
+        text, time = MACHINE_TIME[name], MachineTime()
+        facts |= {"summary": text, "description": text}
+        return facts | {"column": time.column, "unit": time.unit, "best": time.best}
     from intrabench.statistics import measures
 
     cls = _summary(name)

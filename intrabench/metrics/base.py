@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from inspect import cleandoc
 from typing import Any, ClassVar, Literal
 
 from intrabench.identity.versions import version_of
@@ -24,11 +26,14 @@ SLACK = 1e-6
 class Metric(Component):
     """Base of all metrics. A subclass is a frozen dataclass with a `name`, its parameters, and `measure`.
 
+    The class declares what is to be known of its values, and the docstring begins with their definition; tables, axes,
+    `info`, exports and methods take it from there (`about`).
+
     version: changes whenever the same masks give a different number. title, unit: for the headings of tables; "" means
     no unit. best: whether high, low or near-zero values are best. worst: the value of failed sessions, usually that of
     an empty answer. bounds: the least and the greatest value there can be; stored rows with others count as damaged.
-    needs: the inputs that it uses; the image
-    and the answer of the round before are provided only if a metric needs them. default_column: its column with
+    needs: the inputs that it uses; the image and the answer of the round before are provided only if a metric needs
+    them. source: the citations of its definition, with a semicolon between them. default_column: its column with
     default parameters, if that is not its name.
     """
 
@@ -39,6 +44,7 @@ class Metric(Component):
     worst: ClassVar[float] = 0.0
     bounds: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     needs: ClassVar[frozenset[Need]] = frozenset({"mask"})
+    source: ClassVar[str] = ""
     default_column: ClassVar[str] = ""
 
     @abstractmethod
@@ -55,6 +61,46 @@ class Metric(Component):
     def id(self) -> str:
         """The column and the version, ``dice@1``."""
         return f"{self.column}@{version_of(self)}"
+
+    @property
+    def missed(self) -> str:
+        """What an answer counts that is empty, or whose target is, in words; empty: the metric has no such rule."""
+        return ""
+
+    @property
+    def worst_column(self) -> str:
+        """The column of rows with the value of failed sessions, where the scan decides it; empty: it is `worst`."""
+        return ""
+
+    @property
+    def perfect(self) -> float:
+        """The best value there can be."""
+        return {"high": self.bounds[1], "low": self.bounds[0], "zero": 0.0}[self.best]
+
+    @property
+    def description(self) -> str:
+        """Its definition in words: the first paragraph of the docstring, up to what that says of parameters."""
+        text = " ".join(cleandoc(type(self).__doc__ or "").split("\n\n")[0].split())
+        names = "|".join(one.name for one in fields(self))
+        return re.split(rf"(?<=[.;] )(?:{names})(?:, \w+)*: ", text)[0].strip() if names else text
+
+    def about(self) -> dict[str, Any]:
+        """What is to be known of its values, as plain data.
+
+        A range without an end is infinite. worst: what failed sessions count, None where it is what is `missed`, which
+        the scan decides.
+        """
+        return {
+            "definition": self.description,
+            "source": self.source,
+            "column": self.column,
+            "unit": self.unit,
+            "best": self.best,
+            "range": list(self.bounds),
+            "missed": self.missed,
+            "worst": None if self.worst_column else float(self.worst),
+            "needs": sorted(self.needs),
+        }
 
     @property
     def head(self) -> str:

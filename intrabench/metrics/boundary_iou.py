@@ -29,6 +29,7 @@ class BoundaryIoU(Metric):
     name = "boundary_iou"
     title = "Boundary IoU"
     bounds = (0.0, 1.0)
+    source = "B. Cheng et al., Boundary IoU, CVPR 2021, arXiv 2103.16562"
 
     def measure(self, pair: MaskPair) -> float | None:
         """The IoU of both boundaries; ignored pixels are not taken out of the masks, where they would be a border."""

@@ -15,17 +15,20 @@ from numpy.typing import NDArray
 from intrabench.mask import Box, Mask, Region, box_slices, frozen, joint_box
 from intrabench.metrics.parts.lesions import Lesions
 from intrabench.metrics.parts.overlap import Overlap
+from intrabench.metrics.parts.transform import Spacing
 from intrabench.target import Target
 from intrabench.volume import Volume
 
 if TYPE_CHECKING:
+    from intrabench.metrics.parts.borders import Border, BorderDistances
     from intrabench.metrics.parts.surface import Surface, SurfaceDistances
 
 KEPT = 8
 """For the distances to a target's surface this many times the memory of its mask is kept, until the target goes."""
 _TRUTHS: WeakKeyDictionary[Target, Surface] = WeakKeyDictionary()
-_SWAPPED: WeakKeyDictionary[Target, Target] = WeakKeyDictionary()
-"""The same targets with the spacing of z and x exchanged, whose surfaces are kept as well."""
+_BORDERS: WeakKeyDictionary[Target, Border] = WeakKeyDictionary()
+_RESPACED: WeakKeyDictionary[Target, dict[Spacing, Target]] = WeakKeyDictionary()
+"""The same targets with voxels of other sizes, whose surfaces are kept as well."""
 _ONE_AT_A_TIME = Lock()
 """Pairs of one target share its surface, and may be measured in several threads."""
 
@@ -102,25 +105,56 @@ class MaskPair:
 
     @cached_property
     def surface_distances(self) -> SurfaceDistances:
-        """The distances between the two surfaces, in mm."""
+        """The distances between the two surfaces, in mm, with the areas of their elements."""
         from intrabench.metrics.parts.surface import Surface, surface_distances
 
         with _ONE_AT_A_TIME:
             truth = _TRUTHS.get(self.target)
             if truth is None:
-                kept = KEPT * self.target.mask.array.nbytes
-                truth = _TRUTHS[self.target] = Surface(self.truth, self.spacing_mm, kept)
+                truth = _TRUTHS[self.target] = Surface(self.truth, self.spacing_mm, self._kept)
             return surface_distances(truth, Surface(self.answer, self.spacing_mm))
 
     @cached_property
+    def border_distances(self) -> BorderDistances:
+        """The distances between the border voxels of both masks, in mm."""
+        from intrabench.metrics.parts.borders import Border, border_distances
+
+        with _ONE_AT_A_TIME:
+            truth = _BORDERS.get(self.target)
+            if truth is None:
+                truth = _BORDERS[self.target] = Border(self.truth, self.spacing_mm, self._kept)
+            return border_distances(truth, Border(self.answer, self.spacing_mm))
+
+    @property
+    def _kept(self) -> int:
+        return KEPT * self.target.mask.array.nbytes
+
+    @property
     def swapped(self) -> MaskPair:
         """The same masks in a scan in which z has the spacing of x, and x that of z."""
-        with _ONE_AT_A_TIME:
-            target = _SWAPPED.get(self.target)
-            if target is None:
-                z, y, x = self.target.spacing_mm
-                target = _SWAPPED[self.target] = replace(self.target, spacing_mm=(x, y, z))
-        return MaskPair(target, self.given, self.image, self.given_before, self.prompted)
+        z, y, x = self.spacing_mm
+        return self._respaced((x, y, z))
+
+    @property
+    def in_voxels(self) -> MaskPair:
+        """The same masks in a scan whose voxels are cubes of 1 mm, so that its distances are numbers of voxels."""
+        return self._respaced((1.0, 1.0, 1.0))
+
+    def _respaced(self, spacing_mm: Spacing) -> MaskPair:
+        if spacing_mm == self.spacing_mm:
+            return self
+        if spacing_mm not in self._pairs:
+            with _ONE_AT_A_TIME:
+                targets = _RESPACED.setdefault(self.target, {})
+                if spacing_mm not in targets:
+                    targets[spacing_mm] = replace(self.target, spacing_mm=spacing_mm)
+            other = MaskPair(targets[spacing_mm], self.given, self.image, self.given_before, self.prompted)
+            self._pairs[spacing_mm] = other
+        return self._pairs[spacing_mm]
+
+    @cached_property
+    def _pairs(self) -> dict[Spacing, MaskPair]:
+        return {}
 
     @cached_property
     def image_array(self) -> NDArray[Any]:

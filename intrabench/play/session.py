@@ -388,6 +388,8 @@ class Session:
             "error": error,
             "ended": ended,
             "adapted": "" if status == "not_applicable" else ",".join(sorted(self._round.adapted | self.user.told())),
+            "diagonal_mm": self.target.diagonal_mm,
+            "diagonal_voxels": self.target.diagonal_voxels,
             **self._state.effort.columns,
             **vars(self._round.timings),
         }

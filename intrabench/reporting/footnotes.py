@@ -9,7 +9,7 @@ from string import ascii_lowercase
 
 import polars as pl
 
-from intrabench.statistics.infinite import INFINITE, Infinite
+from intrabench.statistics.infinite import INFINITE, MISSED, Infinite
 from intrabench.statistics.notes import CUT_SHORT, FEWER, INAPPLICABLE, mean_of, shares
 from intrabench.statistics.significance import ENOUGH
 
@@ -88,7 +88,7 @@ class _Note:
     def say(self, note: str) -> str:
         if note.startswith(FEWER):
             return f"{mean_of(note)}{COMMON}"
-        if note.startswith(INFINITE):
+        if note.startswith((INFINITE, MISSED)):
             return note
         after = f" ({self.turns} of {self.corrections} corrections)" if self.turns else ""
         return f"{note}{',' if ':' in note else ''} in {shares(self.shares)}{after}"
@@ -227,4 +227,6 @@ def _column(note: str) -> str:
         return PARTIAL
     if note.startswith(INFINITE):
         return BEYOND
+    if note.startswith(MISSED):
+        return MISSED
     return UNPLAYED if note.startswith(CUT_SHORT) else WORDS[0]

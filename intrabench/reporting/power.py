@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,8 @@ def _averages(frame: pl.DataFrame) -> pl.DataFrame:
 def _infinite(row: Mapping[str, Any]) -> Infinite:
     """What is infinite among the differences of a row of `plan`."""
     both = row["both_infinite"]
-    return Infinite(row["infinite"], row["units"] - both, row["others"], both=both)
+    median = row["median"] if row["median"] is not None and isfinite(row["median"]) else None
+    return Infinite(row["infinite"], row["units"] - both, row["others"], both=both, median=median)
 
 
 def _readable(frame: pl.DataFrame) -> pl.DataFrame:

@@ -336,7 +336,7 @@ def write_superpixels(
         "numbers": frame_grid(
             number_table(found, [metric.column for metric in found.metrics if metric.column != "sp"]), "all-numbers"
         ),
-        "definitions": [(metric.head, _first_line(metric)) for metric in found.metrics],
+        "definitions": [(metric.head, metric.description) for metric in found.metrics],
     }
     text = rendered(content)
     with writing(path), atomically(path, durable=False) as part:
@@ -355,10 +355,6 @@ def _failures(found: SuperpixelScores) -> list[str]:
         "{dataset}, {method}, {asked} superpixels: {failed} of {images} images failed".format(**row)
         for row in failed.iter_rows(named=True)
     ]
-
-
-def _first_line(metric: Any) -> str:
-    return (type(metric).__doc__ or "").strip().split("\n")[0]
 
 
 def rendered(content: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from intrabench.results.schema import SCHEMA, STRATA, WITHIN_LABEL
 from intrabench.specs.specs import nearest
 from intrabench.statistics.aggregate import COUNTS, aggregate, fewest_patients, totals
 from intrabench.statistics.coverage import unequal
-from intrabench.statistics.infinite import INFINITE
+from intrabench.statistics.infinite import BESIDE, INFINITE, IS_MISS, MISSED
 from intrabench.statistics.matched import MATCHED, matched_scores
 from intrabench.statistics.measures import described, scored_by
 from intrabench.statistics.notes import adapted, infinite
@@ -30,7 +30,7 @@ from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
 
 _TAKEN = {
-    *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL, BEYOND),
+    *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL, BEYOND, MISSED),
     *("sessions", "failed", "not_applicable", "average", "human s", "n/a"),
 }
 """Columns that tables have besides those of data sets, labels, ..."""
@@ -137,11 +137,12 @@ def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
 
 
 def _infinite(scored: pl.DataFrame, layout: Layout) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What is to be noted at infinite cells, and at infinite averages."""
+    """What is to be noted at infinite cells, and at infinite averages; at those of misses, too."""
     keys = list(layout.by)
     of_cells = list(dict.fromkeys([*keys, layout.columns]))
-    if layout.how is MATCHED or not scored["value"].is_infinite().any():
-        none = scored.clear().with_columns(infinite=None, of=None, others=None, net=None)
+    missed = IS_MISS in scored.columns and scored[IS_MISS].any()
+    if layout.how is MATCHED or not (missed or scored["value"].is_infinite().any()):
+        none = scored.clear().with_columns(pl.lit(None).alias(name) for name in BESIDE)
         return infinite(none, of_cells), infinite(none, keys)
     found = cells(scored, layout).filter(pl.col("of") > 0)
     whole = found.filter(pl.len().over(keys) == len(headings(scored, layout.columns)))  # others have no average
@@ -161,7 +162,7 @@ def round_places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place
             # marked.
             for how, again in (("semi", one.again), ("anti", True)):
                 part = notes.join(last, on=list(layout.by), how=how, nulls_equal=True)  # type: ignore[arg-type]
-                beyond = pl.col("note").str.starts_with(INFINITE)  # which is told of every round
+                beyond = pl.col("note").str.contains(f"^(?:{INFINITE}|{MISSED})")  # which is told of every round
                 found.append(replace(one, notes=part.filter(~beyond), on=[*one.on, "round"], again=again))
                 found.append(replace(one, notes=part.filter(beyond), on=[*one.on, "round"]))
     return found
@@ -210,8 +211,8 @@ def cells(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
 
 def _together(found: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Cells averaged over what is not in `by`, with their counts added up."""
-    numbers = [*COUNTS, "infinite", "of"]
-    return found.group_by(by).agg(pl.col("value", "others", "net").mean(), pl.col(numbers).sum())
+    numbers = [*COUNTS, "infinite", "of", MISSED]
+    return found.group_by(by).agg(pl.col("value", "others", "net", "median").mean(), pl.col(numbers).sum())
 
 
 def counted(scored: pl.DataFrame, layout: Layout) -> pl.DataFrame:
@@ -255,7 +256,7 @@ def readable(frame: pl.DataFrame) -> pl.DataFrame:
     dropped += [name for name in ("failed", "not_applicable") if name in frame and frame[name].sum() == 0]
     dropped += [name for name in ("nsr", "dhh_merged") if name in frame and frame[name].is_null().all()]
     dropped += ["dhh_merged"] if "dhh_merged" in frame and frame["dhh"].equals(frame["dhh_merged"]) else []
-    dropped += [name for name in ("dof", *WORDS, UNPLAYED, PARTIAL, BEYOND) if name in frame]
+    dropped += [name for name in ("dof", *WORDS, UNPLAYED, PARTIAL, BEYOND, MISSED) if name in frame]
     if {WITHIN_LABEL, "rank"} <= set(frame.columns):  # targets, whose names have their label, in the order of ranks
         dropped += [WITHIN_LABEL, "rank", "label", *(["models"] if frame["models"].n_unique() == 1 else [])]
     if {"seconds_human", "average"} <= set(frame.columns) and frame.width - frame.columns.index("seconds_human") <= 3:

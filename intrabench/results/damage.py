@@ -27,6 +27,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "written_at": (0, 2**63 - 1),
     **dict.fromkeys(("dice", "iou"), (0, 1)),
     **dict.fromkeys(("interactions", "dof", "seconds_human", "target_voxels", "target_ml"), (0, _LARGEST)),
+    **dict.fromkeys(("diagonal_mm", "diagonal_voxels"), (0, _LARGEST)),
     **dict.fromkeys(("fp_voxels", "fn_voxels", "pred_voxels", "batch"), (0, _LARGEST)),
     **dict.fromkeys(("encode_s", "segment_s", "prompt_s", "peak_memory_mb", "peak_gpu_mb"), (0, _LARGEST)),
 }

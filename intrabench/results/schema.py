@@ -35,6 +35,8 @@ SCHEMA: dict[str, Any] = {
     "instance": pl.Int64,
     "target_voxels": pl.Int64,
     "target_ml": pl.Float64,
+    "diagonal_mm": pl.Float64,
+    "diagonal_voxels": pl.Float64,
     "model": pl.String,
     "model_version": pl.String,
     "weights": pl.String,
@@ -79,7 +81,8 @@ file of the user's; empty without any, and for a file that a parameter names, se
 common, under `joint_rules`; null for targets on their own. `plane` is that in which the user read the scan, null in
 rows of older versions, which knew only axial ones; turns are in it, masks are canonical. `patient` changes no answer,
 so it may be corrected later: the newest row of a case decides for all its rows, also for those without one.
-`fits_better`: as of `OtherTargets`.
+`fits_better`: as of `OtherTargets`. `diagonal_mm` and `diagonal_voxels` are of the scan: some distances count them for
+a miss. Null in rows of older versions, and of sessions that were never played.
 """
 
 TURNS: dict[str, Any] = {

@@ -10,7 +10,7 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.results.fast_queries import only
 from intrabench.specs.specs import nearest
-from intrabench.statistics.infinite import BESIDE, with_parts
+from intrabench.statistics.infinite import BESIDE, MISSED, counts, with_parts
 from intrabench.target import WHOLE_CASE
 
 COUNTS = ("patients", "cases", "targets", "failed")
@@ -87,14 +87,13 @@ def aggregate(scored: pl.DataFrame, by: Sequence[str], how: Aggregation) -> pl.D
                 pl.col("patient").n_unique().alias("patients"),
                 pl.col("case").n_unique().alias("cases"),
                 pl.struct("case", "target").n_unique().alias("targets"),
-                pl.col("value").is_infinite().sum().alias("infinite"),
-                pl.len().alias("of"),
+                *counts(valued.columns),
             ),
             on=keys,
             how="left",
             nulls_equal=True,
         )
-        .with_columns(pl.col("patients", "cases", "targets", "infinite", "of").fill_null(0))
+        .with_columns(pl.col("patients", "cases", "targets", "infinite", "of", MISSED).fill_null(0))
     )
     means = only(per_label(scored), pl.col("value").is_not_null())
     averaged = ["value"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,8 +11,10 @@ import polars as pl
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
 from intrabench.metrics.base import merit
+from intrabench.metrics.distance import Distance
 from intrabench.statistics.aggregate import Aggregation, per_label
 from intrabench.statistics.resample import AVERAGE, difference
+from intrabench.statistics.scores import rises
 from intrabench.statistics.steps import Steps
 
 CLICKS = 20
@@ -51,10 +54,11 @@ def curve(
         return rises.reshape(shape).cumsum(axis=1)[:, :-1]
 
     after, before = played.value[step], played.before[step]
-    value = risen(*(np.where(np.isfinite(one), one, 0) * weight for one in (after, before)))
-    infinite = risen(np.isinf(after) * 1.0, np.isinf(before) * 1.0)  # change since before the first step
-    if np.isinf(played.metric.worst):
-        infinite += np.bincount(line[played.first[step]], minlength=lines.height)[:, None]
+    first = played.first[step]
+    start = [np.where(first, one, 0) for one in (np.where(np.isfinite(before), before, 0) * weight, np.isinf(before))]
+    begun, unbegun = (np.bincount(line, one, minlength=lines.height)[:, None] for one in start)
+    value = begun + risen(*(np.where(np.isfinite(one), one, 0) * weight for one in (after, before)))
+    infinite = unbegun + risen(np.isinf(after) * 1.0, np.isinf(before) * 1.0)
     found = lines.join(pl.DataFrame({"spent": points}), how="cross", maintain_order="left_right")
     found = found.with_columns(pl.Series("value", np.where(infinite > 0, np.inf, value).ravel()))
     complete = pl.len() == played.sessions["dataset"].n_unique()
@@ -105,7 +109,7 @@ def regressions(played: Steps, by: Sequence[str], margin: float = 0.01) -> pl.Da
 
 def trapezoids(played: Steps, first: int, last: int) -> Floats:
     """(sessions) The area under the scores of the rounds from `first` to `last`, one wide each."""
-    check_bounded(played)
+    check_finite(played)
     values = [played.at("round", number) for number in range(first, last + 1)]
     area: Floats = np.sum(values, axis=0) - (values[0] + values[-1]) / 2
     return area
@@ -118,11 +122,21 @@ def drops(played: Steps) -> Floats:
 
 
 def check_bounded(played: Steps) -> None:
-    """Refuse metrics without bounds."""
-    if played.metric.best != "high" or played.metric.worst != 0:
+    """Refuse metrics of which there is no threshold, because they do not rise from 0."""
+    if not rises(played.metric):
         name = played.metric.column
+        raise IntraBenchError(f"{name} does not rise from 0, so nothing is reached; take one from 0 to 1, such as dice")
+
+
+def check_finite(played: Steps) -> None:
+    """Refuse metrics of which there is no area: an answer that is missing counts as infinite, or values are signed."""
+    metric = played.metric
+    if metric.best == "zero":
+        raise IntraBenchError(f"{metric.column} is signed, so there is no area under it; take another, such as dice")
+    if math.isinf(metric.worst) and not metric.worst_column:
+        bound = f"{metric.name}:miss=diagonal" if isinstance(metric, Distance) else "one that is finite, such as dice"
         raise IntraBenchError(
-            f"{name} has no bounds, so there is no area and no threshold of it; take one from 0 to 1, such as dice"
+            f"{metric.column} is infinite for an answer that is missing, so there is no area under it; take {bound}"
         )
 
 

@@ -13,6 +13,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import Aggregation, aggregate
+from intrabench.statistics.curves import check_bounded
 from intrabench.statistics.steps import Steps
 
 LINE = ("dataset", *IDENTITY)
@@ -59,6 +60,7 @@ def mean_curves(played: Steps, seconds: float, how: Aggregation) -> pl.DataFrame
 
 def _curves(played: Steps, seconds: float) -> Iterator[tuple[NDArray[np.int64], list[Curve]]]:
     """The sessions of each line (rows of `played.sessions`), and their curves."""
+    check_bounded(played)
     sessions = played.sessions.with_row_index("_row")
     sessions = sessions.with_columns(_joint=pl.coalesce("joint", "session"))
     rounds = int(played.effort("round").max(initial=0)) + 1

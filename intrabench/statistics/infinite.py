@@ -1,7 +1,8 @@
 """Values that may be infinite, such as the HD95 of a missed target: how many are, and the mean over the others.
 
 A mean over an infinite value is infinite, whatever the others are. So both parts stand beside every mean (`BESIDE`),
-every output says them in the same words (`Infinite.words`), and lines are ordered by both (`Infinite.order`, `places`).
+with the median, every output says them in the same words (`Infinite.words`), and lines are ordered by both parts
+(`Infinite.order`, `places`). Where a miss counts as a finite value, the number of misses stands there.
 """
 
 from __future__ import annotations
@@ -17,9 +18,16 @@ import polars as pl
 from intrabench.mask import Floats
 from intrabench.metrics.base import Best, merit
 
-BESIDE = ("infinite", "of", "others", "net")
-"""Columns beside a mean: how many of its sessions are `infinite`, `of` how many, the mean over the `others`, and the
-share of infinite values, averaged as the values are, where those below 0 count as negative."""
+IS_MISS = "_is_miss"
+"""A column of sessions: whether the value, which is finite, is that of a miss."""
+
+MISSED = "missed"
+"""How many are, in the columns `BESIDE`, and how the words begin that say so."""
+
+BESIDE = ("infinite", "of", "others", "net", "median", MISSED)
+"""Columns beside a mean: how many of its sessions are `infinite`, `of` how many, the mean over the `others`, the share
+of infinite values, averaged as the values are, where those below 0 count as negative, the `median` of the sessions if
+some are infinite, and how many count as a miss with a finite value."""
 
 INFINITE = "infinite in "
 """How the words begin that say so."""
@@ -39,10 +47,11 @@ def signed(value: float) -> str:
 
 @dataclass(frozen=True)
 class Infinite:
-    """What is infinite among the values behind a mean or a difference.
+    """What is infinite among the values behind a mean or a difference, or counts as a miss.
 
-    count: how many of them are. of: how many there are. others: the mean over the others; None if there are none. net:
-    as in `BESIDE`. both: of paired values, how many are infinite on both sides, so that they have no difference.
+    count: how many of them are infinite. of: how many there are. others: the mean over the others; None if there are
+    none. net: as in `BESIDE`. both: of paired values, how many are infinite on both sides, so that they have no
+    difference. median: of all; None if it is infinite, or unknown. missed: how many are misses with a finite value.
     """
 
     count: int = 0
@@ -50,23 +59,33 @@ class Infinite:
     others: float | None = None
     net: float = 0.0
     both: int = 0
+    median: float | None = None
+    missed: int = 0
 
     @classmethod
     def beside(cls, row: Mapping[str, Any]) -> Infinite:
         """Of a row that has the columns `BESIDE`, and `both_infinite` if it is of differences."""
-        count, of, others, net = (row[name] for name in BESIDE)
-        return cls(count or 0, of or 0, others, net or 0.0, row.get("both_infinite") or 0)
+        count, of, others, net, median, missed = (row[name] for name in BESIDE)
+        median = None if median is None or not math.isfinite(median) else median
+        return cls(count or 0, of or 0, others, net or 0.0, row.get("both_infinite") or 0, median, missed or 0)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to say."""
+        """Whether anything is infinite."""
         return bool(self.count or self.both)
 
+    @property
+    def misses(self) -> str:
+        """``missed in 4 of 12``, where a miss has a finite value; empty if there is none."""
+        return f"{MISSED} in {self.missed} of {self.of}" if self.missed else ""
+
     def words(self, text: Callable[[float], str] = three) -> str:
-        """``infinite in 4 of 12; 3.210 over the other 8``. text: how a number is written."""
+        """``infinite in 4 of 12; 3.210 over the other 8; median 3.900``. text: how a number is written."""
         parts = [f"{self.count} of {self.of + self.both}"] if self.count else []
         parts += [f"both lines in {self.both}{'' if parts else f' of {self.of + self.both}'}"] if self.both else []
         share = INFINITE + ", in ".join(parts)
-        return share if self.others is None else f"{share}; {text(self.others)} over the other {self.of - self.count}"
+        more = [] if self.others is None else [f"{text(self.others)} over the other {self.of - self.count}"]
+        more += [] if self.median is None else [f"median {text(self.median)}"]
+        return "; ".join([share, *more])
 
     def order(self, best: Best) -> tuple[float, float]:
         """What lines are ordered by, the greatest first: the fewest infinite values, then the mean over the others."""
@@ -94,8 +113,15 @@ def with_parts(values: pl.DataFrame) -> pl.DataFrame:
 
 def pooled(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Means of `value` with equal weights, and `BESIDE`; none is null."""
-    counts = pl.col("value").is_infinite().sum().alias("infinite"), pl.len().alias("of")
-    return with_parts(values).group_by(by).agg(pl.col("value", "others", "net").mean(), *counts)
+    return with_parts(values).group_by(by).agg(pl.col("value", "others", "net").mean(), *counts(values.columns))
+
+
+def counts(columns: Sequence[str]) -> list[pl.Expr]:
+    """What `BESIDE` counts of sessions that have a value, by the columns that they have; and their median."""
+    infinite = pl.col("value").is_infinite()
+    missed = pl.col(IS_MISS).sum() if IS_MISS in columns else pl.lit(0)
+    median = pl.when(infinite.any()).then(pl.col("value").median()).otherwise(None).alias("median")
+    return [infinite.sum().alias("infinite"), pl.len().alias("of"), median, missed.alias(MISSED).cast(pl.UInt32)]
 
 
 def whole(net: pl.Expr, others: pl.Expr) -> pl.Expr:

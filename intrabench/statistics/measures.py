@@ -15,7 +15,7 @@ from intrabench.metrics.base import Best
 from intrabench.protocols.toothfairy3_challenge import CLICKS as CANAL_CLICKS
 from intrabench.specs.specs import build, parse, switch
 from intrabench.statistics import cvpr25, davis_curves
-from intrabench.statistics.curves import CLICKS, check_bounded, drops, trapezoids
+from intrabench.statistics.curves import CLICKS, check_bounded, check_finite, drops, trapezoids
 from intrabench.statistics.scores import FailurePolicy, metric, scores
 from intrabench.statistics.steps import Steps, steps
 
@@ -27,8 +27,12 @@ class Measure(ABC):
     when it is there, else on the line to it.
     """
 
-    best: ClassVar[Best] = "high"
     metric: str
+
+    @property
+    def best(self) -> Best:
+        """Which values are best: those of the metric, unless it says otherwise."""
+        return metric(self.metric).best
 
     @property
     def capped(self) -> str:
@@ -55,9 +59,10 @@ class Measure(ABC):
 
 @dataclass(frozen=True)
 class Area(Measure):
-    """The mean score of each session while effort goes from 0 to a budget: the area under its steps, 0 to 1.
+    """The mean score of each session while effort goes from 0 to a budget: the area under its steps, by the budget.
 
-    A score that is reached exactly at the end of the budget adds no area.
+    A score that is reached exactly at the end of the budget adds no area. Of a distance it is the mean distance, if a
+    miss is finite: before its first answer, a session counts as a miss.
     """
 
     metric: str = "dice"
@@ -69,7 +74,7 @@ class Area(Measure):
         return f"mean {self.metric} while {self.against} go from 0 to {self.budget:g}"
 
     def of(self, played: Steps) -> pl.DataFrame:
-        check_bounded(played)
+        check_finite(played)
         budget = self.budget
         if not 0 < budget < np.inf:
             raise IntraBenchError(
@@ -79,7 +84,11 @@ class Area(Measure):
         # the budget is cut to a width of 0.
         start = np.minimum(played.effort(self.against), budget)
         end = np.where(np.roll(played.first, -1), budget, np.roll(start, -1))
-        area = np.bincount(played.session, played.value * (end - start), minlength=played.sessions.height)
+        width = np.stack(
+            [end - start, np.where(played.first, start, 0.0)]
+        )  # of a step, and of what is before the first
+        height = np.where(width > 0, [played.value, played.before], 0.0)  # which may be infinite
+        area = np.bincount(played.session, (height * width).sum(axis=0), minlength=played.sessions.height)
         return played.scored(area / budget)
 
 
@@ -180,11 +189,6 @@ class CanalArea(Measure):
     """
 
     metric: str = "dice"
-
-    @property
-    def best(self) -> Best:  # type: ignore[override]
-        """As of the metric."""
-        return metric(self.metric).best
 
     @property
     def description(self) -> str:

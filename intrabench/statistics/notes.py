@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from intrabench.results.statuses import NO_DATA
-from intrabench.statistics.infinite import Infinite
+from intrabench.statistics.infinite import MISSED, Infinite
 from intrabench.statistics.measures import Measure, summary
 from intrabench.statistics.scores import FailurePolicy, one_per_image, played
 from intrabench.statistics.steps import Steps, steps
@@ -133,9 +133,10 @@ def cut_short_of(played: Steps, by: Sequence[str], measure: Measure) -> pl.DataF
 
 
 def infinite(means: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """What is to be noted at infinite means, in words, as `adapted` has it. means: with the columns `BESIDE`."""
-    found = means.filter(pl.col("infinite") > 0)
-    words = [Infinite.beside(row).words() for row in found.iter_rows(named=True)]
-    none = pl.lit(0)
-    noted = found.with_columns(pl.Series("note", words, pl.String), sessions="infinite", turns=none, corrections=none)
+    """What is to be noted at infinite means, and at those of misses, as `adapted` has it. means: with `BESIDE`."""
+    found = means.filter((pl.col("infinite") > 0) | (pl.col(MISSED) > 0))
+    beside = [Infinite.beside(row) for row in found.iter_rows(named=True)]
+    words = pl.Series("note", [one.words() if one else one.misses for one in beside], pl.String)
+    sessions, none = pl.col("infinite") + pl.col(MISSED), pl.lit(0)
+    noted = found.with_columns(words, sessions=sessions, turns=none, corrections=none)
     return noted.select(*by, *_KINDS).cast(_KINDS)  # type: ignore[arg-type]

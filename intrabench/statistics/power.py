@@ -212,14 +212,14 @@ def plan(units: pl.DataFrame, how: Aggregation, question: Question) -> pl.DataFr
     _, parts = influences(finite, ["pair"], how)
     count = units["dataset"].n_unique()
     lines = []
-    for name, difference, *beside in means.select("dataset", "value", "infinite", "others").iter_rows():
+    for name, difference, *beside in means.select("dataset", "value", "infinite", "others", "median").iter_rows():
         if name == AVERAGE and count == 1:
             continue
         here = units if name == AVERAGE else units.filter(pl.col("dataset") == name)
         some = [parts[name]] if name in parts else []
         if name == AVERAGE and len(parts) == count:
             some = [*parts.values()]
-        told = {"difference": difference, **dict(zip(("infinite", "others"), beside, strict=True))}
+        told = {"difference": difference, **dict(zip(("infinite", "others", "median"), beside, strict=True))}
         both = int(here["both_infinite"].sum())
         counts = {"patients": sum(int(part.patients[0]) for part in some), "units": here.height, "both_infinite": both}
         lines.append({"dataset": name, **told, **counts, **_plan(some, question)})
@@ -234,6 +234,7 @@ _KINDS = {
     **{"needed": pl.Int64, "needed_high": pl.Int64, "smallest": pl.Float64},
     **{f"of_{level}": pl.Float64 for level in ("patients", "targets", "seeds")},
     **{"units": pl.Int64, "infinite": pl.Int64, "both_infinite": pl.Int64, "others": pl.Float64},
+    "median": pl.Float64,
 }
 """Columns of `plan`."""
 

@@ -18,7 +18,7 @@ from intrabench.metrics.base import Best, merit
 from intrabench.randomness import stream
 from intrabench.statistics.aggregate import COUNTS, Aggregation, aggregate, per_label
 from intrabench.statistics.bca import Jackknife, bca, jackknife
-from intrabench.statistics.infinite import BESIDE, places, with_parts
+from intrabench.statistics.infinite import BESIDE, MISSED, places, with_parts
 
 DRAWS = 2000
 FEW = 6
@@ -100,8 +100,8 @@ def with_average(table: pl.DataFrame, by: Sequence[str], datasets: int) -> pl.Da
     """`aggregate`'s table, and a row `AVERAGE` for every line that has a value in all of so many data sets."""
     values = table.filter(pl.col("of") > 0)
     means = values.group_by(*by, pl.lit(AVERAGE).alias("dataset")).agg(
-        pl.col(*COUNTS, "infinite", "of").sum(),
-        pl.col("value", "others", "net").mean(),
+        pl.col(*COUNTS, "infinite", "of", MISSED).sum(),
+        pl.col("value", "others", "net", "median").mean(),
         (pl.len() == datasets).alias("_complete"),
     )
     # A mean of infinite values of both signs is not known, but what stands beside it is.

@@ -18,6 +18,7 @@ from intrabench.results.current import IDENTITY, VERSIONS, newest_plays
 from intrabench.results.fast_queries import different, keys, only
 from intrabench.results.schema import metric_columns
 from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
+from intrabench.statistics.infinite import IS_MISS
 from intrabench.target import ANNOTATION, WHOLE_CASE
 
 TARGET = ("dataset", "case", "label", "target")
@@ -28,11 +29,18 @@ UNIT = (*TARGET, "seed")
 
 
 class Scale(Protocol):
-    """What statistics need of a metric or of machine time: best and worst values, its unit, column and name."""
+    """What statistics need of a metric or of machine time, as `Metric` declares it."""
 
     best: ClassVar[Best]
     worst: ClassVar[float]
     unit: ClassVar[str]
+    bounds: ClassVar[tuple[float, float]]
+
+    @property
+    def worst_column(self) -> str: ...
+
+    @property
+    def missed(self) -> str: ...
 
     @property
     def column(self) -> str: ...
@@ -51,6 +59,9 @@ class MachineTime:
     unit: ClassVar[str] = "s"
     best: ClassVar[Best] = "low"
     worst: ClassVar[float] = math.inf
+    bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
+    worst_column: ClassVar[str] = ""
+    missed: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,11 @@ def metric(name: str, others: Sequence[str] = ()) -> Scale:
     """The metric called `name`; an error suggests the nearest name, also among `others`."""
     time = MachineTime()
     return time if name in (time.name, time.column) else lookup.metric(name, [time.name, *others])
+
+
+def rises(scale: Scale) -> bool:
+    """Whether its values rise from 0, that of an empty answer, so that there is a threshold of them."""
+    return scale.best == "high" and scale.worst == 0
 
 
 def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
@@ -143,7 +159,10 @@ def scores(
 
 
 def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None = None) -> pl.DataFrame:
-    """The rows with the columns `value` (null for rows that do not count), `failed` and `not_applicable`."""
+    """The rows with the columns `value` (null for rows that do not count), `failed` and `not_applicable`.
+
+    Where a miss counts as a finite value, there is also `IS_MISS`: whether a value is one.
+    """
     chosen, policy = metric(name), policy or FailurePolicy()
     failed, inapplicable = pl.col("status").is_in(policy.counted), pl.col("status") == "not_applicable"
     out = pl.lit(None, pl.Float64)
@@ -151,12 +170,27 @@ def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None 
         pl.when(inapplicable | ~_counts(policy))
         .then(out)
         .when(failed)
-        .then(out if policy.failed == "drop" else chosen.worst)
+        .then(out if policy.failed == "drop" else worst_of(chosen, rows))
         .when((pl.col("status") == "empty") & pl.lit(policy.empty == "drop"))
         .then(out)
         .otherwise(pl.col(chosen.column).cast(pl.Float64))
     )
-    return rows.with_columns(value=value, failed=failed, not_applicable=inapplicable)
+    found = rows.with_columns(value=value, failed=failed, not_applicable=inapplicable)
+    masks = ("target_voxels", "pred_voxels")
+    finite = chosen.worst_column or math.isfinite(chosen.worst)
+    if not (chosen.missed and finite and set(masks) <= set(rows.columns)):
+        return found
+    empty = [pl.col(name).fill_null(0) == 0 for name in masks]
+    missed = pl.col("value").is_not_null() & (pl.col("failed") | (empty[0] != empty[1]))
+    return found.with_columns(missed.alias(IS_MISS))
+
+
+def worst_of(chosen: Scale, rows: pl.DataFrame) -> pl.Expr:
+    """What a failed session, and a session before its first answer, counts in each row."""
+    if chosen.worst_column not in rows.columns:
+        return pl.lit(chosen.worst, pl.Float64)
+    column = pl.col(chosen.worst_column)  # a session that was never played does not have it, but others of its case
+    return pl.coalesce(column, column.max().over("dataset", "case"), pl.lit(chosen.worst))
 
 
 WORST = [one.id for one in PROTOCOLS.values() if one.annotations == "worst"]

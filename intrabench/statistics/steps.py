@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
 from intrabench.specs.specs import nearest
-from intrabench.statistics.scores import MACHINE, FailurePolicy, Scale, metric, scores, valued
+from intrabench.statistics.scores import MACHINE, FailurePolicy, Scale, metric, scores, valued, worst_of
 
 EFFORTS = {
     "interactions": "interactions",
@@ -33,12 +33,14 @@ EFFORTS = {
 class Steps:
     """The rows of sessions that have a value, sorted by session and round.
 
-    sessions: `scores`, one row per session. session: (steps) its row there. value: (steps) from this step on. efforts:
-    by name in `EFFORTS` (steps) so far, never decreasing within a session.
+    sessions: `scores`, one row per session. start: (sessions) the value while nothing is segmented. session: (steps)
+    its row there. value: (steps) from this step on. efforts: by name in `EFFORTS` (steps) so far, never decreasing
+    within a session.
     """
 
     metric: Scale
     sessions: pl.DataFrame
+    start: Floats
     session: NDArray[np.int64]
     value: Floats
     efforts: Mapping[str, Floats]
@@ -51,7 +53,7 @@ class Steps:
     @property
     def before(self) -> Floats:
         """(steps) The value up to each step."""
-        return np.where(self.first, self.metric.worst, np.roll(self.value, 1))
+        return np.where(self.first, self.start[self.session], np.roll(self.value, 1))
 
     def effort(self, against: str) -> Floats:
         """(steps) The effort of this name; an error suggests the nearest."""
@@ -64,7 +66,7 @@ class Steps:
         """(sessions) The value of each session at this effort."""
         taken = np.bincount(self.session[self.effort(against) <= effort], minlength=self.sessions.height)
         last = np.searchsorted(self.session, np.arange(self.sessions.height)) + taken - 1
-        return np.where(taken > 0, np.append(self.value, np.nan)[last], self.metric.worst)
+        return np.where(taken > 0, np.append(self.value, np.nan)[last], self.start)
 
     def effort_at_end(self, against: str) -> Floats:
         """(sessions) The effort of each session at its end."""
@@ -90,14 +92,17 @@ def steps(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None =
     chosen, sessions = metric(name), scores(rows, name, policy=policy)
     ends = sessions.select("session", _counts=pl.col("value").is_not_null()).with_row_index("_row")
     order = rows.select("session", "round").with_row_index("_place").join(ends, on="session").sort("_row", "round")
-    columns = {"status", "encode_s", "segment_s", chosen.column, *EFFORTS.values()} & set(rows.columns)
+    columns = {"status", "encode_s", "segment_s", chosen.column, *EFFORTS.values()}
+    columns |= {chosen.worst_column, "dataset", "case"} if chosen.worst_column else set()
+    columns &= set(rows.columns)
     played = rows.select(sorted(columns))[order["_place"]].with_columns(order["_row"], order["_counts"])
     played = played.with_columns(machine_s=MACHINE.cum_sum().over("_row"))
     each = valued(played, name, policy).filter(pl.col("value").is_not_null() & pl.col("_counts"))
     session, value = each["_row"].to_numpy().astype(np.int64), each["value"].to_numpy()
     costs = each.select(pl.col(column).cast(pl.Float64).fill_null(0) for column in EFFORTS.values())
     efforts = {against: _rising(costs[column].to_numpy(), session) for against, column in EFFORTS.items()}
-    return Steps(chosen, sessions, session, value, efforts)
+    start = sessions.with_columns(_start=worst_of(chosen, sessions))["_start"].to_numpy()
+    return Steps(chosen, sessions, start, session, value, efforts)
 
 
 def _rising(effort: Floats, session: NDArray[np.int64]) -> Floats:

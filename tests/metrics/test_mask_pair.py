@@ -73,7 +73,13 @@ def test_the_surface_of_a_target_is_found_once_and_goes_with_it(
     assert kept() is None
 
 
-USED = {"surface_distances": "surface", "spacing_mm": "spacing", "image_array": "image", "before": "before"}
+USED = {
+    "surface_distances": "surface",
+    "border_distances": "surface",
+    "spacing_mm": "spacing",
+    "image_array": "image",
+    "before": "before",
+}
 
 
 BUILT_IN = [

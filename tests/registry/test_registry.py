@@ -130,11 +130,11 @@ def test_files_that_editors_keep_beside_are_not_read() -> None:
 def test_a_broken_metric_does_not_stop_tables(say: Callable[..., Said]) -> None:
     Path("intrabench.toml").write_text("")
     Path("metrics").mkdir()
-    Path("metrics/bad.py").write_text("def (:\n")
+    Path("metrics/mistyped.py").write_text("def (:\n")
     assert say("run", "-m", "box_fill", "-p", "box_volume", "-d", "phantom:shape=8x24x24").code == 0
     assert say("table").code == 0
-    unknown = "there is no metric 'bad'; `intrabench list metrics` shows all; also "
-    assert unknown in (err := say("table", "--metric", "bad").err)
+    unknown = "there is no metric 'mistyped'; `intrabench list metrics` shows all; also "
+    assert unknown in (err := say("table", "--metric", "mistyped").err)
     assert "; left out: " in err
 
 

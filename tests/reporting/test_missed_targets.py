@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import polars as pl
@@ -17,7 +17,7 @@ import yaml
 
 import intrabench
 from intrabench.files.documents import number_of_json
-from intrabench.publishing.board.content import model_contents
+from intrabench.publishing.board.content import _data, model_contents
 from intrabench.publishing.board.lines import stated_lines
 from intrabench.publishing.board.submission import Submission
 from intrabench.publishing.board.tables import tables
@@ -29,6 +29,7 @@ from intrabench.reporting.footnotes import undrawn
 from intrabench.reporting.page.grid import digits_of
 from intrabench.results.parts import read_rows
 from intrabench.statistics.infinite import Infinite, signed
+from intrabench.statistics.measures import measured
 from tests.conftest import Said
 from tests.reporting.page.page_of import report, store
 from tests.results.made import rows
@@ -37,7 +38,8 @@ DISTANCES = [3 + n / 7 for n in range(12)]
 MISSED = (1, 4, 6, 10)
 FOUND = [[DISTANCES[n] for n in (2 * case, 2 * case + 1) if n not in MISSED] for case in range(6)]
 OTHERS = fmean(fmean(case) for case in FOUND)
-MEAN, APART = Infinite(4, 12, OTHERS), Infinite(4, 12, 0.0)
+MEDIAN = median(math.inf if n in MISSED else value for n, value in enumerate(DISTANCES))
+MEAN, APART = Infinite(4, 12, OTHERS, median=MEDIAN), Infinite(4, 12, 0.0, median=0.0)
 """Of model a, and of its difference from b, which is as good where a finds the target."""
 
 
@@ -83,7 +85,9 @@ def _methods(say: Callable[..., Said], root: Path) -> str:
 
 def _report(say: Callable[..., Said], root: Path) -> str:
     _, text = report(root, metric="hd95")
-    return text.replace(digits_of(OTHERS, 1), f"{OTHERS:.3f}")
+    for number in (OTHERS, MEDIAN):
+        text = text.replace(digits_of(number, 1), f"{number:.3f}")
+    return text
 
 
 def _eee(say: Callable[..., Said], root: Path) -> str:
@@ -114,6 +118,46 @@ def _board(say: Callable[..., Said], root: Path) -> str:
 @pytest.mark.parametrize("output", [_table, _rounds, _csv, _latex, _methods, _report, _eee, _hub, _figures, _board])
 def test_every_mean_says_the_same(output: Callable[..., str], say: Callable[..., Said], results: Path) -> None:
     assert MEAN.words() in output(say, results)
+
+
+BOUNDED = "hd95:miss=50mm"
+
+
+def _board_of_misses(say: Callable[..., Said], root: Path) -> str:
+    (table,) = tables([Submission(root, None, read_rows(root), [])])
+    assert [one["misses"] for one in _data(table)["lines"] if one["misses"]] == [{f"{BOUNDED}@1": "missed in 4 of 12"}]
+    return str([*model_contents([table])])
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        lambda say, root: say("table", "--metric", BOUNDED).out,
+        lambda say, root: say("table", "--metric", BOUNDED, "--per-round").out,
+        lambda say, root: say("table", "--metric", BOUNDED, "--csv").out,
+        lambda say, root: say("table", "--metric", BOUNDED, "--columns", "label").out,
+        lambda say, root: make_methods(root, metric=BOUNDED, failed="worst", empty="worst").written(),
+        lambda say, root: report(root, metric=BOUNDED)[1],
+        _eee,
+        _board_of_misses,
+    ],
+)
+def test_misses_with_a_finite_value_are_counted(output: Callable[..., str], say: Callable[..., Said]) -> None:
+    """Three answers are empty and one failed; the mean is finite."""
+    bounded = line("a", MISSED).with_columns(
+        pl.col("hd95_mm").replace(math.inf, 50.0).alias(BOUNDED), metrics=pl.lit(f"dice@1 iou@1 {BOUNDED}@1")
+    )
+    first = (pl.col("case") == "0") & (pl.col("instance") == 2)
+    bounded = bounded.drop("hd95_mm", "nsd_2mm").with_columns(
+        pl.when(~first).then(BOUNDED).alias(BOUNDED),
+        status=pl.when(first).then(pl.lit("error")).otherwise("status"),
+        target_voxels=pl.lit(7, pl.Int64),
+        pred_voxels=pl.when(~first).then(pl.when(pl.col("status") == "empty").then(0).otherwise(7)).cast(pl.Int64),
+    )
+    root = store(Path("intrabench-results"), bounded)
+    (scored,) = read_rows(root).pipe(measured, BOUNDED).select(pl.col("value").mean())["value"]
+    assert scored == pytest.approx((4 * 50 + sum(value for case in FOUND for value in case)) / 12)
+    assert "missed in 4 of 12" in output(say, root)
 
 
 @pytest.mark.parametrize("command", ["compare", "power"])
@@ -165,7 +209,7 @@ def test_json_and_rows_have_words_for_infinite_numbers(say: Callable[..., Said],
 def test_figures_say_what_they_do_not_draw() -> None:
     means = pl.DataFrame(
         {"line": [0, 1], "infinite": [4, 0], "of": [12, 12], "others": [OTHERS, 3.0], "net": [0.3, 0.0]}
-    )
+    ).with_columns(median=pl.Series([MEDIAN, None]), missed=0)
     assert undrawn(means, {0: "p, a", 1: "p, bb"}).count("p, a") == 1
     assert MEAN.words() in undrawn(means, {0: "p, a", 1: "p, bb"})
     assert "bb" not in undrawn(means, {0: "p, a", 1: "p, bb"})

@@ -142,7 +142,7 @@ def test_two_failures_are_a_tie_and_one_differs_infinitely() -> None:
     assert row["rank_biserial"] == pytest.approx((1 + 2.5 - 2.5) / 6)
     (table, *_) = comparison_tables({"": found}, "old", "new")
     assert table.frame["both infinite"].to_list() == [1]
-    assert [*table.notes.texts.values()] == [Infinite(2, 3, 1.0, both=1).words(signed)]
+    assert [*table.notes.texts.values()] == [Infinite(2, 3, 1.0, both=1, median=1.0).words(signed)]
 
 
 def test_a_patient_with_one_infinite_difference_of_each_sign_is_a_tie() -> None:
@@ -165,7 +165,7 @@ def test_missed_targets_stay_in_the_difference_and_ranks_decide() -> None:
     few = compare(missing(range(4), "a"), missing([], "b"), Settings("hd95"))
     row = few.datasets.row(0, named=True)
     assert (row["difference"], row["low"], row["high"], row["false"]) == (math.inf, None, None, None)
-    assert Infinite.beside(row) == Infinite(4, 12, 0.0, 4 / 12)
+    assert Infinite.beside(row) == Infinite(4, 12, 0.0, 4 / 12, median=0.0)
     assert (row["wins"], row["p"]) == (4, 2 / 2**4)
     assert not few.better  # four of four patients by chance: p = 0.125
     many = compare(missing(range(6), "a"), missing([], "b"), Settings("hd95"))

@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import AGGREGATIONS, Aggregation, aggregate
 from intrabench.statistics.curves import curve, reached, regressions
-from intrabench.statistics.measures import Area, ChallengeArea, Clicks, ClicksArea, Failures
+from intrabench.statistics.measures import Area, ChallengeArea, Clicks, ClicksArea, DavisArea, Failures
 from intrabench.statistics.resample import AVERAGE
 from intrabench.statistics.scores import FailurePolicy, scores
 from intrabench.statistics.steps import EFFORTS, steps
@@ -219,17 +219,38 @@ def test_corrections_that_made_it_worse() -> None:
     assert regressions(steps(failed), BY)["worst_drop"].item() == 0.9
 
 
-def test_areas_and_thresholds_need_bounds() -> None:
+def test_thresholds_need_a_metric_that_rises_and_areas_one_that_is_finite() -> None:
     distances = steps(played([0.5]), "hd95")
-    for use in (
-        *BOUNDED,
-        lambda one: reached(one, BY),
-    ):
-        with pytest.raises(IntraBenchError, match="hd95_mm has no bounds"):
+    for use in (Clicks().of, Failures().of, lambda one: reached(one, BY), DavisArea().of):
+        with pytest.raises(IntraBenchError, match="hd95_mm does not rise from 0"):
             use(distances)
+    for area in (Area, ChallengeArea, ClicksArea):
+        with pytest.raises(IntraBenchError, match=r"hd95_mm is infinite .* take hd95:miss=diagonal"):
+            area().of(distances)
     signed = steps(played([0.5]).with_columns(relative_volume_difference=0.5), "relative_volume_difference")
-    with pytest.raises(IntraBenchError, match="relative_volume_difference has no bounds"):
+    with pytest.raises(IntraBenchError, match="relative_volume_difference is signed"):
         Area().of(signed)
+
+
+def test_a_finite_miss_is_where_areas_and_curves_of_distances_begin() -> None:
+    """By hand: a distance of 10 mm from interaction 1 on, of 4 mm from 3 on; nothing before, which is a miss."""
+    rows = played([0.5, 0.6]).with_columns(interactions=pl.Series([1.0, 3.0]))
+    rows = rows.with_columns(pl.Series("hd95:miss=100mm", [10.0, 4.0]), pl.Series("hd95:miss=diagonal", [10.0, 4.0]))
+    for spec, start in (("hd95:miss=100mm", 100), ("hd95:miss=diagonal", 50)):
+        area = Area(metric=spec, budget=5)
+        assert area.best == "low"
+        found = steps(rows.with_columns(diagonal_mm=50.0), spec)
+        np.testing.assert_allclose(area.of(found)["value"], (start + 2 * 10 + 2 * 4) / 5)
+        drawn = curve(found, BY, POOLED, grid=[0, 1, 3]).filter(dataset="d")
+        np.testing.assert_allclose(drawn["value"], [start, 10, 4])
+    unknown = steps(rows.with_columns(diagonal_mm=pl.lit(None, pl.Float64)), "hd95:miss=diagonal")
+    assert values(Area(metric="hd95:miss=diagonal", budget=5).of(unknown)) == [math.inf]
+
+
+def test_curves_of_signed_values_begin_at_the_value_of_an_empty_answer() -> None:
+    rows = played([0.5, 0.6]).with_columns(pl.Series("relative_volume_difference", [-0.5, 0.25]))
+    found = curve(steps(rows, "relative_volume_difference"), BY, POOLED, grid=[0, 1, 2]).filter(dataset="d")
+    np.testing.assert_allclose(found["value"], [-1, -0.5, 0.25])
 
 
 def test_the_order_of_rows_does_not_matter() -> None:

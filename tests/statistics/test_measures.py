@@ -84,5 +84,5 @@ def test_what_is_unknown(wording: SnapshotAssertion) -> None:
     assert caught == wording
     with pytest.raises(IntraBenchError, match="does not fit"):
         measured(ROWS, "noc:threshold=high")
-    with pytest.raises(IntraBenchError, match="hd95_mm has no bounds"):
+    with pytest.raises(IntraBenchError, match="hd95_mm does not rise from 0"):
         measured(ROWS, "noc:metric=hd95")

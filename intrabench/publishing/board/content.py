@@ -97,9 +97,10 @@ def _row(line: Line, table: Table, ranks: Mapping[int, int]) -> dict[str, Any]:
 
 def _score(line: Line, column: str) -> Cell:
     value, low, high = line.means.get(column, (None, None, None))
-    if infinite := line.infinite.get(column, NOTHING):
+    infinite = line.infinite.get(column, NOTHING)
+    if infinite:
         return mean((value, infinite), 3)
-    return number(value, 3, interval_text(low, high, 2))
+    return number(value, 3, "; ".join(filter(None, (interval_text(low, high, 2), infinite.misses))))
 
 
 def _data(table: Table) -> dict[str, Any]:
@@ -115,6 +116,7 @@ def _data(table: Table) -> dict[str, Any]:
                 **{"counts": line.counts, "effort": {name: _short(value) for name, value in line.effort.items()}},
                 "means": {id: [*map(_short, ends)] for id, ends in line.means.items()},
                 "infinite": {id: _infinite(one) for id, one in line.infinite.items() if one},
+                "misses": {id: one.misses for id, one in line.infinite.items() if one.missed},
                 "budgets": line.budgets,
             }
             for line in table.lines

@@ -201,7 +201,13 @@ class _Log:
                     "score_type": "continuous",
                     "min_score": json_number(metric.bounds[0]),
                     "max_score": json_number(metric.bounds[1]),
-                    "additional_details": {"id": metric.id, "best": metric.best},
+                    "additional_details": facts(
+                        id=metric.id,
+                        best=metric.best,
+                        definition=metric.description,
+                        source=metric.source,
+                        a_miss_counts_as=metric.missed,
+                    ),
                 },
                 "score_details": {"score": one.value, "details": one.details, "uncertainty": uncertainty},
             }

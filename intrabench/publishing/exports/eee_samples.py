@@ -61,7 +61,7 @@ def _sample(result: Result, session: Mapping[str, Any], played: Sequence[Mapping
         ],
         "evaluation": {
             "score": value,
-            "is_correct": value == (result.metric.bounds[1] if result.metric.best == "high" else 0.0),
+            "is_correct": value == result.metric.perfect,
             "num_turns": len(messages),
         },
         "performance": {"latency_ms": 1000 * float(session["machine_s"])},

@@ -17,7 +17,7 @@ from intrabench.results import labels
 from intrabench.results.current import IDENTITY
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.coverage import unequal
-from intrabench.statistics.infinite import NOTHING, Infinite
+from intrabench.statistics.infinite import MISSED, NOTHING, Infinite
 from intrabench.statistics.measures import measured, summary
 from intrabench.statistics.notes import mean_of
 from intrabench.statistics.resample import DRAWS, intervals
@@ -86,6 +86,7 @@ class Result:
         texts = {name: f"{value:.6g}" for name, value in self.effort.items()}
         texts |= {name: str(count) for name, count in self.counts.items()}
         texts |= {"infinite": self.infinite.words()} if self.infinite else {}
+        texts |= {MISSED: self.infinite.misses} if self.infinite.missed else {}
         adapted = sorted(set(self.sessions["adapted"].drop_nulls()) - {""})
         texts |= {PARTIAL: self.fewer} if self.fewer else {}
         return texts | ({"adapted": "; ".join(adapted)} if adapted else {}) | {"prompter": self.prompter}

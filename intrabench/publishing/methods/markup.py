@@ -153,8 +153,6 @@ RCLICKS = (
     "A. Antonov et al., RClicks: Realistic Click Simulation for Benchmarking Interactive Segmentation, NeurIPS 2024, "
     "arXiv 2410.11722"
 )
-SURFACE = "S. Nikolov et al., arXiv 1809.04430"
-BOUNDARY = "B. Cheng et al., Boundary IoU, CVPR 2021, arXiv 2103.16562"
 EXTREME = "D. P. Papadopoulos et al., Extreme clicking for efficient object annotation, ICCV 2017, arXiv 1708.02750"
 BCA = (
     "B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993)",
@@ -163,19 +161,11 @@ BCA = (
 )
 CLAIMS = "Claims Reloaded, arXiv 2505.04720"
 
-_OF_METRICS = {"nsd": SURFACE, "hd95": SURFACE, "boundary_iou": BOUNDARY}
 _PAPER = (
     *("box_interp", "box_prop", "box_slice", "box_volume", "point_interp", "point_prop", "points_slice"),
     *("points_volume", "scribble", "click_slice", "click_volume"),
 )
 _OF_PROMPTERS = {"clickability": RCLICKS, **dict.fromkeys(_PAPER, RADIOACTIVE)}
-
-
-def of_metrics(columns: Sequence[str]) -> list[str]:
-    """The citations of metrics by the names of their columns."""
-    return list(
-        dict.fromkeys(text for name, text in _OF_METRICS.items() if any(one.startswith(name) for one in columns))
-    )
 
 
 def of_prompters(name: str) -> list[str]:

@@ -137,12 +137,14 @@ def _table(of: Provenance) -> tuple[pl.DataFrame, Footnotes]:
 
 
 def _with_interval(column: str) -> pl.Expr:
-    """``0.512 [0.401, 0.623]``; a dash where there are too few patients for an interval; what is infinite in words."""
+    """``0.512 [0.401, 0.623]``; a dash where there are too few patients for an interval; what is infinite or a miss."""
     ends = [
         pl.col(f"{column}{end}").map_elements(lambda value: f"{value:.3f}", pl.String) for end in ("", "_low", "_high")
     ]
     cell = pl.when(ends[1].is_not_null()).then(pl.format("{} [{}, {}]", *ends)).otherwise(pl.format("{} [-]", ends[0]))
-    return pl.when(pl.col(f"{column}_words") != "").then(f"{column}_words").otherwise(cell)
+    misses, infinite = (pl.col(f"{column}_{name}") for name in ("misses", "words"))
+    cell = pl.when(misses != "").then(pl.format("{}, {}", cell, misses)).otherwise(cell)
+    return pl.when(infinite != "").then(infinite).otherwise(cell)
 
 
 def _plain(frame: pl.DataFrame, notes: Footnotes) -> str:

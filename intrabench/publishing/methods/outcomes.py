@@ -18,7 +18,6 @@ from intrabench.publishing.methods.markup import (
     count,
     listed,
     name,
-    of_metrics,
     plain,
     sentence,
 )
@@ -31,7 +30,7 @@ from intrabench.statistics.bca import LEVEL
 from intrabench.statistics.measures import summary
 from intrabench.statistics.notes import CUT_SHORT, INAPPLICABLE, adapted, shares
 from intrabench.statistics.resample import DRAWS, FEW
-from intrabench.statistics.scores import metric, without_data
+from intrabench.statistics.scores import measured_metrics, metric, without_data
 from intrabench.statistics.significance import ENOUGH
 
 
@@ -159,12 +158,20 @@ def adaptation(of: Provenance, cites: Bibliography) -> str:
 
 def scores_of(of: Provenance, cites: Bibliography) -> str:
     """What is measured, and how it is averaged."""
-    cited = cites.cite(of_metrics([of.statistic.metric, *metric_columns(of.rows)]))
-    others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != of.statistic.metric]
-    also = f" The rows also hold {listed([name(one) for one in others])}{cited}." if others else ""
+    column = of.statistic.column
+    others = [one for one in ("dice", "iou", *metric_columns(of.rows)) if one != column]
+    also = f" The rows also hold {listed([name(one) for one in others])}." if others else ""
     return (
         f"Scores are {measure(of.statistic.metric)}. An average is the {of.statistic.how.description}, then over data "
-        f"sets.{_cut_short(of)}{also}"
+        f"sets.{_cut_short(of)}{also}{_definitions(of, cites)}"
+    )
+
+
+def _definitions(of: Provenance, cites: Bibliography) -> str:
+    """What each metric of the rows is, with its name and sources."""
+    return "".join(
+        f" {plain(one.description).rstrip('.')} ({name(one.column)}){cites.cite([one.source])}."
+        for one in measured_metrics(of.rows)
     )
 
 

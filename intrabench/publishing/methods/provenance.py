@@ -75,9 +75,9 @@ class Provenance(Evaluation):
     def results(self) -> pl.DataFrame:
         """By line: what the first prompts and the last state gave on average over data sets, and what it cost.
 
-        `first`, `last`, their intervals ``first_low`` ... and ``first_words``, what is infinite in it; `interactions`,
-        `seconds` and `machine_s` of a session; `patients` and `fewest`. Lines without an average over all data sets
-        have no values.
+        `first`, `last`, their intervals ``first_low`` ..., what is infinite in them, ``first_words``, and how many are
+        misses, ``first_misses``; `interactions`, `seconds` and `machine_s` of a session; `patients` and `fewest`. Lines
+        without an average over all data sets have no values.
         """
         cost = totals(self.scored, ["line"], ("interactions", "seconds_human", "machine_s"))
         cost = cost.select("line", "interactions", "machine_s", seconds="seconds_human")
@@ -90,8 +90,11 @@ class Provenance(Evaluation):
             columns = [pl.col("value").alias(name), pl.col("low", "high").name.prefix(f"{name}_")]
             counts = ["patients"] if name == "last" else []
             beside = [*map(Infinite.beside, table.iter_rows(named=True))]
-            words = pl.Series(f"{name}_words", [one.words() if one else "" for one in beside], pl.String)
-            found = found.join(table.select("line", *columns, *counts, words), on="line", how="left")
+            words = [
+                pl.Series(f"{name}_words", [one.words() if one else "" for one in beside], pl.String),
+                pl.Series(f"{name}_misses", [one.misses for one in beside], pl.String),
+            ]
+            found = found.join(table.select("line", *columns, *counts, *words), on="line", how="left")
         fewest = fewest_patients(self.scored, ["line"], self.statistic.how).group_by("line").agg(pl.col("fewest").min())
         return found.join(fewest, on="line", how="left").sort("line")
 

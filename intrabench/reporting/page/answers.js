@@ -30,9 +30,10 @@
     return node;
   }
 
-  // All boxes of the page have one scale: of scores from 0 to 1 this, of others that of what is drawn.
+  // All boxes of the page have one scale: from the least to the greatest value of the metric, or of what is drawn.
   const ends = Object.values(data.boxes).flatMap(([box, dots]) => [...box, ...dots]).filter(Number.isFinite);
-  const [least, most] = data.bounded || !ends.length ? [0, 1] : [Math.min(...ends), Math.max(...ends)];
+  const drawn = ends.length ? ends : [0, 1];
+  const [least, most] = [data.range[0] ?? Math.min(...drawn), data.range[1] ?? Math.max(...drawn)];
   const along = (value) => 4 + (192 * (value - least)) / (most - least || 1);
 
   function box(cell, [[first, low, middle, high, last], dots]) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from math import isnan
+from math import isfinite, isnan
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ def answers(results: BudgetResults, curves: Mapping[str, Any]) -> dict[str, Any]
             "title": results.lead.scale_title,
             "unit": results.lead.unit,
             "best": best,
-            "bounded": results.lead.bounded,
+            "range": [end if isfinite(end) else None for end in results.lead.scale.bounds],
             "compared": sorted(compared),
             "lines": [_line(results, line) for line in results.names.lines["line"].sort()],
             "boxes": _boxes(results.reached.sessions, shown, compared),

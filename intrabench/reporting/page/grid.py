@@ -107,9 +107,9 @@ def mean_of(row: Mapping[str, Any]) -> Mean:
 def mean(
     of: Mean, digits: int, low: float | None = None, high: float | None = None, mark: str = "", note: str = ""
 ) -> Cell:
-    """A cell of a mean or a difference; below it its interval, and what is infinite."""
+    """A cell of a mean or a difference; below it its interval, and what is infinite or a miss."""
     value, infinite = of
-    words = infinite.words(lambda one: digits_of(one, digits)) if infinite else ""
+    words = infinite.words(lambda one: digits_of(one, digits)) if infinite else infinite.misses
     if not infinite.count:
         return number(value, digits, "; ".join(filter(None, (interval_text(low, high, digits), words))), mark, note)
     shown = "±∞" if value is None or isnan(value) else digits_of(value, digits)  # infinite values of both signs

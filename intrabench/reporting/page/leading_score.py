@@ -9,7 +9,7 @@ from functools import cached_property
 from intrabench.metrics.base import Best
 from intrabench.reporting.formats import decimals
 from intrabench.statistics.measures import best, described, scored_by, summary
-from intrabench.statistics.scores import Scale, metric
+from intrabench.statistics.scores import Scale, metric, rises
 from intrabench.statistics.statistic import Statistic, with_numbers
 
 
@@ -63,7 +63,7 @@ class LeadingScore(Statistic):
     @property
     def bounded(self) -> bool:
         """Whether single rounds are scored from 0 to 1, so that there is an area and a number of clicks of them."""
-        return self.scale.best == "high" and self.scale.worst == 0 and not self.scale.unit
+        return rises(self.scale) and not self.scale.unit
 
     @property
     def bounded_title(self) -> str:

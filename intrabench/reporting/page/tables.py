@@ -116,7 +116,8 @@ def effort_grid(
         if row["low"] is None or row["infinite"]:
             return cell
         within = interval_text(row["low"], row["high"], max(lead.digits - 1, 1))
-        return replace(cell, interval=within, ends=(row["low"], row["high"]))
+        beside = "; ".join(filter(None, (within, cell.interval)))
+        return replace(cell, interval=beside, ends=(row["low"], row["high"]))
 
     def cells(line: Mapping[str, Any]) -> list[Cell]:
         efforts = [number(line[name], 2 if name == "machine_s" else 1) for name in EFFORT]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from inspect import cleandoc
 from typing import Any
 
 import polars as pl
@@ -11,7 +10,6 @@ import polars as pl
 from intrabench.effort import TABLES, Calibration, recorded_tables
 from intrabench.effort import table as effort_table
 from intrabench.errors import several
-from intrabench.metrics.base import Metric
 from intrabench.protocols import known
 from intrabench.reporting.page.grid import digits_of
 from intrabench.reporting.table import seen_in_training
@@ -145,7 +143,7 @@ def definitions(
             "patients have none.",
         ),
         ("Metrics", ", ".join(metrics) or "those of a protocol that is unknown to this version"),
-        *((one.head, _first_paragraph(one)) for one in measured_metrics(rows)),
+        *((one.head, one.description) for one in measured_metrics(rows)),
         *((name, effort_table(name)["source"]) for name in TABLES),
         *((name, _own_table(name, own)) for name in _own_tables(rows)),
     ]
@@ -162,11 +160,6 @@ def _own_table(name: str, known: Mapping[str, Calibration]) -> str:
 def _own_tables(rows: pl.DataFrame) -> list[str]:
     """The effort tables that do not ship."""
     return [name for name in rows["effort"].unique().drop_nulls().sort() if name not in TABLES]
-
-
-def _first_paragraph(metric: Metric) -> str:
-    """The first paragraph of the docstring of its class."""
-    return " ".join(cleandoc(type(metric).__doc__ or "").split("\n\n")[0].split())
 
 
 def _count(value: float) -> str:

@@ -53,7 +53,9 @@
       link.textContent = row.cells[0].textContent;
       link.setAttribute("aria-label", rank ? `rank ${rank}, address of this line` : "no rank, address of this line");
       row.cells[0].replaceChildren(link);
-      write(row.cells[1], value ?? null, value == null ? "–" : digits(value), beyond ? beyond.words : low == null ? "" : `${low.toFixed(2)}–${high.toFixed(2)}`);
+      const misses = controls.budget.value ? undefined : line.misses[column.id];
+      const within = [low == null ? "" : `${low.toFixed(2)}–${high.toFixed(2)}`, misses].filter(Boolean).join("; ");
+      write(row.cells[1], value ?? null, value == null ? "–" : digits(value), beyond ? beyond.words : within);
     }
     const { unit, budget } = controls;
     document.getElementById("score-says").textContent =
