@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_facts
 from intrabench.cli.parameters import explained, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
-from intrabench.fetch.source import data_size
 from intrabench.files.documents import json_number
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop, protocol
 from intrabench.protocols.presets import PRESETS
@@ -263,6 +262,8 @@ def _facts(name: str, dataset: Dataset) -> dict[str, Any]:
 
 def _in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a data set as people read them."""
+    from intrabench.datasets.base import data_size
+
     broken, cases, here = facts["modality"] is None, facts["cases"], facts["cases_here"]
     return {
         "name": facts["name"],

@@ -332,3 +332,10 @@ def published_names(dataset: Dataset, source: Source) -> list[str]:
             f"run: intrabench data get {dataset.argument}"
         )
     return member_names(path)
+
+
+def data_size(megabytes: float) -> str:
+    """A size as text; a dash for none."""
+    if not megabytes:
+        return "-"
+    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(megabytes, 1):.0f} MB"

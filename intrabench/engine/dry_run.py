@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.datasets.base import Dataset, NotFetched
+from intrabench.datasets.base import Dataset, NotFetched, data_size
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
@@ -20,7 +20,6 @@ from intrabench.engine.options import Options
 from intrabench.engine.progress.tally import lasting
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import foreign, several
-from intrabench.fetch.source import data_size
 from intrabench.results.parts import finished_sessions, read_rows
 
 

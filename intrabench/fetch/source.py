@@ -99,10 +99,3 @@ class OneFile(Source):
         except DownloadError as error:
             return [str(error)]
         return []
-
-
-def data_size(megabytes: float) -> str:
-    """A size as text; a dash for none."""
-    if not megabytes:
-        return "-"
-    return f"{megabytes / 1000:.1f} GB" if megabytes >= 1000 else f"{max(megabytes, 1):.0f} MB"
