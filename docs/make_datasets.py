@@ -8,8 +8,7 @@ from contextlib import suppress
 
 from short_pages import prose, short, store, table
 
-from intrabench.cli.describe import data_size
-from intrabench.datasets.base import Dataset, NotFetched
+from intrabench.datasets.base import Dataset, NotFetched, data_size
 from intrabench.models.weights import registry as weights
 from intrabench.registry import registry
 
