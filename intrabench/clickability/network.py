@@ -12,7 +12,7 @@ from intrabench.models.weights import registry
 class NetworkClickability(Clickability):
     """A subclass has the parameter `weights`: a path, or empty for the published file in the folder of weights."""
 
-    weights: str
+    weights = ""
 
     @property
     def file(self) -> Path:

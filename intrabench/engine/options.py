@@ -221,9 +221,10 @@ def _one(name: str, value: Any, hint: Any) -> Any:
         within = get_args(kind)[0] if get_origin(kind) is type else None
         if isinstance(value, type) and issubclass(value, within) if within else isinstance(value, kind):
             return value
-    told = repr(value) if isinstance(value, str | Number) else kind_of(value)
-    wrap = '; wrap a function or a network: intrabench.wrap(..., accepts=["point"], dims=3)'
-    raise IntraBenchError(unfit(name, told, expected(hint)) + (wrap if name == "model" and callable(value) else ""))
+    told = repr(value) if isinstance(value, str | Number | type) else kind_of(value)
+    function = name == "model" and callable(value) and not isinstance(value, type)
+    wrap = '; wrap a function or a network: intrabench.wrap(..., accepts=["point"], dims=3)' if function else ""
+    raise IntraBenchError(unfit(name, told, expected(hint)) + wrap)
 
 
 def _kinds(hint: Any) -> list[Any]:

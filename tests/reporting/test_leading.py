@@ -119,7 +119,7 @@ def test_comparisons_and_figures_are_of_it(say: Callable[..., Said], wording: Sn
     assert said.code == 0, said.err
     assert {path.stem for path in Path("figs").iterdir()} == {
         *(f"iou_against_{effort}" for effort in ("interactions", "dof", "seconds_human", "machine_s")),
-        *("noc_by_size", "ranking"),
+        *("noc_by_difficulty", "noc_by_size", "ranking"),
     }
     texts = re.findall(r">([^<>]*\S) *</", Path("figs/ranking.svg").read_text())
     assert " ".join(texts) == wording

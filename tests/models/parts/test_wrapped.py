@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from syrupy.assertion import SnapshotAssertion
 
@@ -32,24 +31,37 @@ def balls(image: Any, points: Any, boxes: Any, previous: Bools) -> Bools:
     return found
 
 
-class Sum(torch.nn.Module):
-    """As `balls`, by a filter; `wide` is whether points reach their neighbours."""
+def adding(wide: float, dims: int) -> Any:
+    """A network that does what `balls` does, by filters; `wide` is its weight."""
+    import torch
 
-    def __init__(self, wide: float, dims: int) -> None:
-        super().__init__()
-        self.wide, self.dims = torch.nn.Parameter(torch.tensor(wide)), dims
+    class Sum(torch.nn.Module):
+        """Adds the channels of points, boxes and the last answer."""
 
-    def forward(self, given: torch.Tensor) -> torch.Tensor:
-        """Image, positive points, negative points, boxes, last answer."""
-        pool = torch.nn.functional.max_pool2d if self.dims == 2 else torch.nn.functional.max_pool3d
-        positive, negative = (pool(given[:, place : place + 1] * self.wide, 3, 1, 1) for place in (1, 2))
-        return 2 * positive - 4 * negative + given[:, 3:4] + given[:, 4:5] - 0.5
+        def __init__(self) -> None:
+            super().__init__()
+            self.wide = torch.nn.Parameter(torch.tensor(wide))
+
+        def forward(self, given: torch.Tensor) -> torch.Tensor:
+            """Image, positive points, negative points, boxes, last answer."""
+            pool = torch.nn.functional.max_pool2d if dims == 2 else torch.nn.functional.max_pool3d
+            positive, negative = (pool(given[:, place : place + 1] * self.wide, 3, 1, 1) for place in (1, 2))
+            return 2 * positive - 4 * negative + given[:, 3:4] + given[:, 4:5] - 0.5
+
+    return Sum()
+
+
+def halving() -> Any:
+    """A network whose answer is smaller than its image."""
+    import torch
+
+    return torch.nn.AvgPool2d(2)
 
 
 @pytest.mark.parametrize("dims", [2, 3])
 def test_a_function_and_a_network_play_what_they_compute(dims: int) -> None:
     accepts = TAKES[dims]
-    models = [wrap(balls, accepts, dims), wrap(Sum(1.0, dims), accepts, dims)]
+    models = [wrap(balls, accepts, dims), wrap(adding(1.0, dims), accepts, dims)]
     prompters = ["point_interp:n=3", "box_volume+click_center", "box_slice"]
     rows = intrabench.run(models, prompters, PHANTOM, rounds=2, out="out")
     assert set(rows["status"]) == {"ok"}
@@ -75,11 +87,11 @@ def test_what_a_function_is_given() -> None:
 
 
 def test_weights_of_a_network_and_code_of_a_function_are_versions() -> None:
-    versions = [wrap(Sum(wide, 2), ["point"], 2).version for wide in (1.0, 1.0, 2.0)]
+    versions = [wrap(adding(wide, 2), ["point"], 2).version for wide in (1.0, 1.0, 2.0)]
     assert versions[0] == versions[1] != versions[2]
     out, given = Path("out"), ("point_interp:n=3", PHANTOM)
     for wide in (1.0, 2.0):
-        intrabench.run(wrap(Sum(wide, 2), ["point"], 2), *given, out=out)
+        intrabench.run(wrap(adding(wide, 2), ["point"], 2), *given, out=out)
     with pytest.warns(intrabench.PartialResults):
         assert intrabench.table(out, per_round=True)["sessions"].sum() == 1
     (version,) = intrabench.run(wrap(balls, ["point"], 2), *given, out=out)["model_version"]
@@ -95,9 +107,9 @@ def test_weights_of_a_network_and_code_of_a_function_are_versions() -> None:
         lambda: wrap(balls, ["box3d"], dims=2),
         lambda: intrabench.run(wrap(balls, ["point"], name="my net"), "box_slice", PHANTOM),
         lambda: intrabench.run(balls, "box_slice", PHANTOM),  # type: ignore[arg-type]
-        lambda: intrabench.run(Sum(1.0, 2), "box_slice", PHANTOM),  # type: ignore[arg-type]
+        lambda: intrabench.run(adding(1.0, 2), "box_slice", PHANTOM),  # type: ignore[arg-type]
         lambda: intrabench.run(np.zeros(3), "box_slice", PHANTOM),
-        lambda: intrabench.check(Sum(1.0, 2)),  # type: ignore[arg-type]
+        lambda: intrabench.check(adding(1.0, 2)),  # type: ignore[arg-type]
     ],
 )
 def test_what_does_not_fit_is_refused(make: Callable[[], object], wording: SnapshotAssertion) -> None:
@@ -107,16 +119,16 @@ def test_what_does_not_fit_is_refused(make: Callable[[], object], wording: Snaps
 
 
 @pytest.mark.parametrize(
-    "model",
+    "make",
     [
-        wrap(lambda image, *_: image, ["point"], 2, "grey"),
-        wrap(lambda *_: None, ["point"], 3, "none"),
-        wrap(torch.nn.AvgPool2d(2), ["point"], 2),
+        lambda: wrap(lambda image, *_: image, ["point"], 2, "grey"),
+        lambda: wrap(lambda *_: None, ["point"], 3, "none"),
+        lambda: wrap(halving(), ["point"], 2),
     ],
 )
-def test_answers_that_do_not_fit_are_failed_sessions(model: Model, wording: SnapshotAssertion) -> None:
+def test_answers_that_do_not_fit_are_failed_sessions(make: Callable[[], Model], wording: SnapshotAssertion) -> None:
     with pytest.warns(intrabench.FailedSessions):
-        rows = intrabench.run(model, "point_interp:n=3", PHANTOM, out="out")
+        rows = intrabench.run(make(), "point_interp:n=3", PHANTOM, out="out")
     assert rows["status"].to_list() == ["error"]
     assert rows["error"].item() == wording
 
