@@ -179,8 +179,8 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
         low, high = (f"{end:g}" for end in told["range"])
         facts = {"column": told["column"], "version": metric.version, "unit": told["unit"] or "none"}
         facts |= {"best": told["best"], "range": f"{low} to {high}"}
-        facts |= {"a miss counts as": told["missed"]} if told["missed"] else {}
-        facts |= {"failures count as": told["missed"] if told["worst"] is None else str(told["worst"])}
+        facts |= {"a miss counts as": told["miss"]} if told["miss"] else {}
+        facts |= {"failures count as": told["miss"] if told["worst"] is None else str(told["worst"])}
         facts |= {"needs": ", ".join(told["needs"])} | ({"source": told["source"]} if told["source"] else {})
         lines += ["", *(f"{key}: {value}" for key, value in facts.items())]
     if room == "datasets":

@@ -21,6 +21,7 @@ from intrabench.engine.progress.tally import lasting
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import foreign, several
 from intrabench.results.parts import finished_sessions, read_rows
+from intrabench.results.schema import MACHINE
 
 
 def describe(options: Options, folder: Path) -> list[str]:
@@ -84,7 +85,7 @@ def _time(runner: ModelRunner, sessions: int, rounds: int, rows: pl.DataFrame | 
         runtime = model.runtime
         of_model = rows.filter(model=model.short_spec, device=runtime.device, dtype=runtime.dtype)
         if played := of_model["session"].n_unique():
-            spent = of_model.select(pl.sum("encode_s").fill_null(0) + pl.sum("segment_s").fill_null(0)).item()
+            spent = of_model.select(MACHINE.sum()).item()
             seconds, how = sessions * spent / played, f"about {{}} as {several(played, 'session')} here took"
     if not how and (cost := recalled(model)) is not None:
         seconds = sessions * (rounds + 1) * cost.next_ms / 1000

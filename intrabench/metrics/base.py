@@ -63,7 +63,7 @@ class Metric(Component):
         return f"{self.column}@{version_of(self)}"
 
     @property
-    def missed(self) -> str:
+    def miss_words(self) -> str:
         """What an answer counts that is empty, or whose target is, in words; empty: the metric has no such rule."""
         return ""
 
@@ -87,8 +87,8 @@ class Metric(Component):
     def about(self) -> dict[str, Any]:
         """What is to be known of its values, as plain data.
 
-        A range without an end is infinite. worst: what failed sessions count, None where it is what is `missed`, which
-        the scan decides.
+        A range without an end is infinite. worst: what failed sessions count, None where it is what a miss counts,
+        which the scan decides.
         """
         return {
             "definition": self.description,
@@ -97,7 +97,7 @@ class Metric(Component):
             "unit": self.unit,
             "best": self.best,
             "range": list(self.bounds),
-            "missed": self.missed,
+            "miss": self.miss_words,
             "worst": None if self.worst_column else float(self.worst),
             "needs": sorted(self.needs),
         }

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
-from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.mask_pair import MaskPair, per_target
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.target import Target
 
 CLDICE = "S. Shit et al., clDice, CVPR 2021, arXiv 2003.07311"
 
 _CENTRELINES: WeakKeyDictionary[Target, Mask] = WeakKeyDictionary()
-_ONE_AT_A_TIME = Lock()
 
 
 @dataclass(frozen=True)
@@ -60,11 +58,7 @@ class LengthFound(Metric):
 
 def length_found(pair: MaskPair) -> float:
     """The share of the target's centreline in the answer; the target, which is not empty, is thinned once."""
-    with _ONE_AT_A_TIME:
-        line = _CENTRELINES.get(pair.target)
-        if line is None:
-            line = _CENTRELINES[pair.target] = centreline(pair.truth)
-    return inside(line, pair.answer)
+    return inside(per_target(_CENTRELINES, pair.target, lambda: centreline(pair.truth)), pair.answer)
 
 
 def centreline(mask: Mask) -> Mask:

@@ -104,7 +104,7 @@ class Distance(Metric):
         return self._column_of_miss
 
     @property
-    def missed(self) -> str:
+    def miss_words(self) -> str:
         """What a miss counts, in words."""
         diagonal = "the diagonal of the scan"
         words = {"inf": "infinite", "diagonal": diagonal, "shape": f"{diagonal} in voxels"}
@@ -114,10 +114,10 @@ class Distance(Metric):
     def head(self) -> str:
         """What tables call it."""
         miss = f" (miss: {self.miss})" if self.miss != type(self).miss else ""
-        return f"{self.called}{miss}, {self.unit}"
+        return f"{self.full_title}{miss}, {self.unit}"
 
     @property
-    def called(self) -> str:
+    def full_title(self) -> str:
         """Its title, with the parameters of the subclass in words."""
         return self.title
 
@@ -132,17 +132,17 @@ class SurfaceDistance(Distance):
     definition: Definition = switch("surface_distance")
 
     @property
-    def called(self) -> str:
+    def full_title(self) -> str:
         """Its title with the parameters of the subclass, in words, and whose it is."""
         return f"{self.title}{whose(self.definition)}"
 
     @property
     def description(self) -> str:
         """What it measures, what counts as surface, and what empty masks count."""
-        return f"{self.measured} {SURFACES[self.definition]} Both empty: 0; one empty: {self.missed}."
+        return f"{self.summary} {SURFACES[self.definition]} Both empty: 0; one empty: {self.miss_words}."
 
     @property
-    def measured(self) -> str:
+    def summary(self) -> str:
         """What it measures, in a sentence: the first paragraph of the docstring."""
         return super().description
 

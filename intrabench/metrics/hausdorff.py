@@ -31,12 +31,12 @@ class Percentile(SurfaceDistance):
         return hausdorff_as(self.definition, pair, self.percent)
 
     @property
-    def called(self) -> str:
+    def full_title(self) -> str:
         """HD, which, and whose."""
         return f"HD{'' if self.percent == 100 else f'{self.percent:g}'}{whose(self.definition)}"
 
     @property
-    def measured(self) -> str:
+    def summary(self) -> str:
         """Of which percentage, and what becomes of the two ways."""
         if self.percent == 100:
             return "Hausdorff distance: the largest distance of a point of one surface to the other surface."

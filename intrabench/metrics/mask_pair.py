@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -29,8 +29,19 @@ _TRUTHS: WeakKeyDictionary[Target, Surface] = WeakKeyDictionary()
 _BORDERS: WeakKeyDictionary[Target, Border] = WeakKeyDictionary()
 _RESPACED: WeakKeyDictionary[Target, dict[Spacing, Target]] = WeakKeyDictionary()
 """The same targets with voxels of other sizes, whose surfaces are kept as well."""
-_ONE_AT_A_TIME = Lock()
+_ONE_AT_A_TIME = RLock()
 """Pairs of one target share its surface, and may be measured in several threads."""
+
+T = TypeVar("T")
+
+
+def per_target(store: MutableMapping[Target, T], target: Target, make: Callable[[], T]) -> T:
+    """What is made once of each target; store: of weak keys, so that it goes with the target."""
+    with _ONE_AT_A_TIME:
+        found = store.get(target)
+        if found is None:
+            found = store[target] = make()
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +120,7 @@ class MaskPair:
         from intrabench.metrics.parts.surface import Surface, surface_distances
 
         with _ONE_AT_A_TIME:
-            truth = _TRUTHS.get(self.target)
-            if truth is None:
-                truth = _TRUTHS[self.target] = Surface(self.truth, self.spacing_mm, self._kept)
+            truth = per_target(_TRUTHS, self.target, lambda: Surface(self.truth, self.spacing_mm, self._bytes))
             return surface_distances(truth, Surface(self.answer, self.spacing_mm))
 
     @cached_property
@@ -120,13 +129,11 @@ class MaskPair:
         from intrabench.metrics.parts.borders import Border, border_distances
 
         with _ONE_AT_A_TIME:
-            truth = _BORDERS.get(self.target)
-            if truth is None:
-                truth = _BORDERS[self.target] = Border(self.truth, self.spacing_mm, self._kept)
+            truth = per_target(_BORDERS, self.target, lambda: Border(self.truth, self.spacing_mm, self._bytes))
             return border_distances(truth, Border(self.answer, self.spacing_mm))
 
     @property
-    def _kept(self) -> int:
+    def _bytes(self) -> int:
         return KEPT * self.target.mask.array.nbytes
 
     @property

@@ -17,8 +17,8 @@ METRICS_RELOADED = "L. Maier-Hein et al., Metrics reloaded, Nature Methods 2024,
 class AverageSurfaceDistance(SurfaceDistance):
     """Average surface distance (ASD): the mean distance of all points of one surface to the other.
 
-    way: to_target is the mean over the answer's surface, which grows with what is
-    wrongly included; to_answer is that over the target's, which grows with what is left out.
+    way: to_target is the mean over the answer's surface, which grows with what is wrongly included; to_answer is that
+    over the target's, which grows with what is left out.
     """
 
     name = "asd"
@@ -32,7 +32,7 @@ class AverageSurfaceDistance(SurfaceDistance):
         return mean_distance(found.answer if self.way == "to_target" else found.truth)
 
     @property
-    def called(self) -> str:
+    def full_title(self) -> str:
         """ASD, which way, and whose."""
         return f"ASD {self.way.replace('_', ' ')}{whose(self.definition)}"
 

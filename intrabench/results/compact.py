@@ -17,10 +17,10 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import all_atomically, make_folder, writing
-from intrabench.files.locks import Busy, is_locked, locked
+from intrabench.files.locks import Busy, locked
 from intrabench.results.files import halved, several_at_once, stored_and_seen, together
 from intrabench.results.packs import HOLDS, contents, held_by, is_pack, listed, new_pack
-from intrabench.results.runs import LOCK
+from intrabench.results.runs import going_on
 from intrabench.results.schema import SCHEMA, TURNS
 from intrabench.results.store import clean, write_parquet
 
@@ -99,7 +99,7 @@ def tidy(root: Path, run_id: str = "") -> tuple[str, str]:
 
 def others_at_work(root: Path, run_id: str = "") -> bool:
     """Whether a run other than `run_id` goes on in a folder."""
-    return any(path.stem != run_id and is_locked(path) for path in (root / "locks").glob(f"*{LOCK}"))
+    return bool(going_on(root) - {run_id})
 
 
 def _alone(root: Path) -> Compacted:

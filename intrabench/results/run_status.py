@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from intrabench.files.locks import is_locked
 from intrabench.results.parts import read_rows
-from intrabench.results.runs import LOCK, RUNNING, read_records, work_of
+from intrabench.results.runs import RUNNING, going_on, read_records, work_of
 from intrabench.results.statuses import UNDONE
 
 RECENT_S = 600
@@ -72,20 +72,22 @@ def run_status(root: Path, now: float) -> list[Status]:
     rows = read_rows(root, ["session", "round", "run_id", "status", "written_at"], metrics=False)
     last = rows.sort("round").unique("session", keep="last")
     works: dict[str, list[dict[str, Any]]] = {}
-    for record in sorted((one for one in read_records(root) if "started" in one), key=lambda one: str(one["started"])):
+    whole = [one for one in read_records(root) if {"run_id", "state", "started"} <= one.keys()]
+    for record in sorted(whole, key=lambda one: one["started"]):
         works.setdefault(work_of(record), []).append(record)
-    return [_status(root, records, last, now) for records in works.values()]
+    running = going_on(root)
+    return [_status(records, running, last, now) for records in works.values()]
 
 
-def _status(root: Path, records: Sequence[Mapping[str, Any]], last: pl.DataFrame, now: float) -> Status:
+def _status(records: Sequence[Mapping[str, Any]], running: AbstractSet[str], last: pl.DataFrame, now: float) -> Status:
     runs = [str(record["run_id"]) for record in records]
     rows = last.filter(pl.col("run_id").is_in(runs))
     counts = dict(rows["run_id"].value_counts().iter_rows())
     members = tuple(
         Member(
             run,
-            _state(root, record),
-            str(record["started"]),
+            "killed" if record["state"] == RUNNING and run not in running else record["state"],
+            record["started"],
             counts.get(run, 0),
             str(record.get("options", {}).get("note") or ""),
         )
@@ -94,22 +96,13 @@ def _status(root: Path, records: Sequence[Mapping[str, Any]], last: pl.DataFrame
     known = [record.get("sessions", {}) for record in records]
     ages = sorted(now - stamp / 1e9 for stamp in rows["written_at"].to_list())
     span = min(RECENT_S, max(ages[-1], 1.0)) if ages else RECENT_S
-    going_on = any(member.state == RUNNING for member in members)
     return Status(
-        str(records[-1].get("command", "")),
-        max((int(one.get("total", 0)) for one in known), default=0),
-        min((int(one.get("open_cases", 0)) for one in known), default=0),
-        rows.height + int(known[0].get("already", 0)),
+        records[-1].get("command", ""),
+        max((one.get("total", 0) for one in known), default=0),
+        min((one.get("open_cases", 0) for one in known), default=0),
+        rows.height + known[0].get("already", 0),
         rows.filter(pl.col("status").is_in(UNDONE)).height,
-        sum(age <= span for age in ages) / span * 60 if going_on else 0.0,
+        sum(age <= span for age in ages) / span * 60 if not running.isdisjoint(runs) else 0.0,
         ages[0] if ages else None,
         members,
     )
-
-
-def _state(root: Path, record: Mapping[str, Any]) -> str:
-    """The state of a run; one that says it goes on, but has no lock any more, was killed."""
-    state = str(record["state"])
-    if state == RUNNING and not is_locked(root / "locks" / f"{record['run_id']}{LOCK}"):
-        return "killed"
-    return state

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from intrabench.files.documents import Unreadable, read_json
+from intrabench.files.locks import is_locked
 from intrabench.files.names import file_name
 from intrabench.specs.values import is_a
 
@@ -20,8 +21,8 @@ LOCK = ".run"
 
 _TYPES: dict[str, Any] = {
     **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int], "arguments": list[str]},
-    **dict.fromkeys(("options", "work", "sessions", "versions", "hardware", "effort", "tracebacks"), dict),
-    **{"weights": list[dict[str, Any]]},
+    **dict.fromkeys(("options", "work", "versions", "hardware", "effort", "tracebacks"), dict),
+    **{"weights": list[dict[str, Any]], "sessions": dict[str, int], "command": str},
 }
 _TYPES_OF_OPTIONS: dict[str, Any] = {
     **{"dataset": list[str], "plugin": list[str], "python": str | None, "weights": str | None},
@@ -61,6 +62,11 @@ def unfinished(root: Path) -> list[dict[str, Any]]:
         if record["state"] == FINISHED:
             ended[work_of(record)] = max(_span(record)[1], ended.get(work_of(record), 0))
     return [r for r in records if r["state"] != FINISHED and ended.get(work_of(r), -1) < _span(r)[0]]
+
+
+def going_on(root: Path) -> set[str]:
+    """The ids of the runs into a folder that go on, by their locks."""
+    return {path.stem for path in sorted((root / "locks").glob(f"*{LOCK}")) if is_locked(path)}
 
 
 def _span(record: Mapping[str, Any]) -> tuple[int, int]:

@@ -93,6 +93,9 @@ TURNS: dict[str, Any] = {
     "written_at": pl.Int64,
 }
 
+MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
+"""Machine time of a row in seconds."""
+
 
 def plane_of(row: Mapping[str, Any]) -> Plane:
     """The plane of a row's turns; anybody may have written it.

@@ -16,7 +16,7 @@ from intrabench.metrics.base import Best, Metric, merit
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.current import IDENTITY, VERSIONS, newest_plays
 from intrabench.results.fast_queries import different, keys, only
-from intrabench.results.schema import metric_columns
+from intrabench.results.schema import MACHINE, metric_columns
 from intrabench.results.statuses import ALWAYS, FAILED, NO_DATA, UNDONE
 from intrabench.statistics.infinite import IS_MISS
 from intrabench.target import ANNOTATION, WHOLE_CASE
@@ -40,7 +40,7 @@ class Scale(Protocol):
     def worst_column(self) -> str: ...
 
     @property
-    def missed(self) -> str: ...
+    def miss_words(self) -> str: ...
 
     @property
     def column(self) -> str: ...
@@ -61,7 +61,7 @@ class MachineTime:
     worst: ClassVar[float] = math.inf
     bounds: ClassVar[tuple[float, float]] = (0.0, math.inf)
     worst_column: ClassVar[str] = ""
-    missed: ClassVar[str] = ""
+    miss_words: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)
@@ -105,10 +105,6 @@ def measured_metrics(rows: pl.DataFrame) -> list[Metric]:
         with suppress(IntraBenchError):
             found.append(lookup.metric(column))
     return found
-
-
-MACHINE = pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
-"""Machine time of a row in seconds."""
 
 
 def last_round(rows: pl.DataFrame) -> int:
@@ -178,7 +174,7 @@ def valued(rows: pl.DataFrame, name: str = "dice", policy: FailurePolicy | None 
     found = rows.with_columns(value=value, failed=failed, not_applicable=inapplicable)
     masks = ("target_voxels", "pred_voxels")
     finite = chosen.worst_column or math.isfinite(chosen.worst)
-    if not (chosen.missed and finite and set(masks) <= set(rows.columns)):
+    if not (chosen.miss_words and finite and set(masks) <= set(rows.columns)):
         return found
     empty = [pl.col(name).fill_null(0) == 0 for name in masks]
     missed = pl.col("value").is_not_null() & (pl.col("failed") | (empty[0] != empty[1]))

@@ -8,11 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from intrabench.errors import IntraBenchError, several
-from intrabench.files.locks import is_locked
 from intrabench.protocols import command_for, known, slices_of
 from intrabench.results.labels import PROTOCOL
 from intrabench.results.parts import damaged_parts, read_rows
-from intrabench.results.runs import LOCK, read_records, unfinished
+from intrabench.results.runs import going_on, read_records, unfinished
 from intrabench.results.statuses import NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.scores import MachineTime, last_round, metric, without_data
@@ -24,7 +23,7 @@ def is_partial(root: Path) -> str:
 
     Sessions are stored whole. Whether some are missing is known only from the record of their run.
     """
-    if any(is_locked(path) for path in sorted((root / "locks").glob(f"*{LOCK}"))):
+    if going_on(root):
         return f"a run into {root} is still going on; these are its results so far"
     left = unfinished(root)
     if not left:

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats
+from intrabench.results.schema import MACHINE
 from intrabench.specs.specs import nearest
-from intrabench.statistics.scores import MACHINE, FailurePolicy, Scale, metric, scores, valued, worst_of
+from intrabench.statistics.scores import FailurePolicy, Scale, metric, scores, valued, worst_of
 
 EFFORTS = {
     "interactions": "interactions",

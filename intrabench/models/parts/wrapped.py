@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import re
 import sys
@@ -35,7 +36,7 @@ def wrap(function: Function, accepts: Collection[PromptKind], dims: int = 3, nam
 
     A network (`torch.nn.Module`) gets a tensor ``(1, 5, [z,] y, x)`` on its device instead, of image, positive points,
     negative points, boxes and last answer, the latter four as ones and zeros, and returns ``(1, channels, [z,] y, x)``,
-    whose first channel is above 0 in the target. Its weights are part of the model's version.
+    whose first channel is above 0 in the target. The model has a copy of it, and its weights are part of the version.
 
     accepts: the prompts that it takes: "point", "box2d" and, if dims is 3, "box3d". name: what results call it, of
     letters, digits, underscores, hyphens and dots; empty: the name of the function or of the network's class.
@@ -55,16 +56,17 @@ def wrap(function: Function, accepts: Collection[PromptKind], dims: int = 3, nam
         )
     named = function if hasattr(function, "__name__") else type(function)
     called = name or re.sub(r"[^\w.-]", "", named.__name__)
-    network = is_network(function)
+    given: Any = function
+    network = copy.deepcopy(given).eval() if is_network(given) else None
     body = {
         "__doc__": (getattr(function, "__doc__", "") or "").strip() or f"{called}, wrapped.",
         "__module__": named.__module__,
         "name": called,
-        "version": _weights_of(function) if network else "1",
+        "version": _weights_of(network) if network else "1",
         "accepts": taken,
         "devices": ("cpu", "cuda") if network else ("cpu",),
-        "code": named if network else None,  # which counts in the version as that of a function does
-        "answer": _Network(function) if network else staticmethod(function),
+        "network": network,
+        "function": None if network else staticmethod(function),
     }
     base: Any = _Slices if dims == 2 else _Volumes
     made: Model = dataclass(eq=False)(type(base)("Wrapped", (base,), body))()
@@ -81,63 +83,53 @@ def _weights_of(network: Any) -> str:
     """A hash of its parameters and buffers."""
     digest = hashlib.sha256()
     for name, tensor in network.state_dict().items():
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).tobytes())
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().flatten().view(sys.modules["torch"].uint8).numpy().tobytes())
     return f"weights-{digest.hexdigest()[:8]}"
 
 
-class _Network:
-    """A network of torch as a function."""
+def _ask(network: Any, device: str, image: Floats32, points: Array, boxes: Array, previous: Bools) -> Bools:
+    """What a network of torch answers."""
+    import torch
 
-    def __init__(self, network: Any) -> None:
-        self.network, self.device = network, "cpu"
-
-    def __call__(self, image: Floats32, points: Array, boxes: Array, previous: Bools) -> Bools:
-        import torch
-
-        channels = np.zeros((5, *image.shape), np.float32)
-        channels[0], channels[4] = image, previous
-        for *place, label in points.tolist():
-            channels[1 if label else 2][tuple(place)] = 1
-        for low, high in boxes.reshape(-1, 2, image.ndim).tolist():
-            channels[3][tuple(map(slice, low, high))] = 1
-        with torch.inference_mode():
-            found = self.network.to(self.device).eval()(torch.from_numpy(channels[None]).to(self.device))
-        if (
-            not isinstance(found, torch.Tensor)
-            or found.ndim < 2
-            or found.shape[0] != 1
-            or found.shape[2:] != image.shape
-        ):
-            shape = tuple(found.shape) if isinstance(found, torch.Tensor) else kind(found)
-            raise WrongType(f"the network returned {shape}, expected a tensor (1, channels, {str(image.shape)[1:]}")
-        answer: Bools = (found[0, 0] > 0).cpu().numpy()
-        return answer
+    channels = np.zeros((5, *image.shape), np.float32)
+    channels[0], channels[4] = image, previous
+    for *place, label in points.tolist():
+        channels[1 if label else 2][tuple(place)] = 1
+    for low, high in boxes.reshape(-1, 2, image.ndim).tolist():
+        channels[3][tuple(map(slice, low, high))] = 1
+    with torch.inference_mode():
+        found = network.to(device)(torch.from_numpy(channels[None]).to(device))
+    shape = tuple(found.shape) if isinstance(found, torch.Tensor) else ()
+    if (*shape[:1], *shape[2:]) != (1, *image.shape):
+        wanted = f"(1, channels, {str(image.shape)[1:]}"
+        raise WrongType(f"the network returned {shape or kind(found)}, expected a tensor {wanted}")
+    answer: Bools = (found[0, 0] > 0).cpu().numpy()
+    return answer
 
 
 class _Wrapped(Model):
     """What both kinds have in common."""
 
     encodes = False
-    answer: ClassVar[Any]
+    network: ClassVar[Any]
+    function: ClassVar[Any]
 
     @property
     def feeds_back(self) -> bool:
         """It gets its last answer."""
         return True
 
-    def load(self) -> None:
-        """Nothing but the device is to be set."""
-        if isinstance(self.answer, _Network):
-            self.answer.device = self.runtime.device
-
-    def asked(self, image: Floats32, points: Array, boxes: Array, previous: Bools) -> Bools:
+    def answer(self, image: Floats32, points: Array, boxes: Array, previous: Bools) -> Bools:
         """The answer, checked."""
-        found: Any = self.answer(image, points, boxes, previous)
+        if self.network is not None:
+            return _ask(self.network, self.runtime.device, image, points, boxes, previous)
+        found: Any = self.function(image, points, boxes, previous)
         if not isinstance(found, np.ndarray) or found.dtype != bool or found.shape != image.shape:
             told = f"an array {found.shape} of {found.dtype}" if isinstance(found, np.ndarray) else kind(found)
             raise WrongType(f"{self.name} returned {told}, expected a boolean array {image.shape}")
-        return found
+        answer: Bools = found
+        return answer
 
 
 class _Slices(_Wrapped, SliceModel):
@@ -160,7 +152,7 @@ class _Slices(_Wrapped, SliceModel):
     def _decoded(self, item: SliceItem) -> SliceResult:
         boxes = np.array([item.box] if item.box else [], np.int64).reshape(-1, 4)
         previous = np.zeros(item.shape, bool) if item.previous is None else np.asarray(item.previous) > 0.5
-        found = self.asked(item.embedding, item.points, boxes, previous)
+        found = self.answer(item.embedding, item.points, boxes, previous)
         return SliceResult(found, found.astype(np.float32) if item.logits else None)
 
 
@@ -171,7 +163,6 @@ class _Volumes(_Wrapped, VolumeModel):
 
     def segment_one(self, volume: Volume, request: Request) -> Answer:
         """Answer for the whole volume."""
-        self.load()
         prompts = [turn.prompts for turn in request.given]
         points = np.vstack([one.points for one in prompts])
         flat = counting_boxes2d(prompts)[0]
@@ -179,4 +170,4 @@ class _Volumes(_Wrapped, VolumeModel):
         solid = [one.box3d for one in prompts if one.box3d is not None]
         rows = np.vstack([boxes, *solid]).astype(np.int64)
         image = np.asarray(volume.array, np.float32)
-        return Answer(Mask.of(self.asked(image, points, rows, request.mask.to_array(volume.shape))))
+        return Answer(Mask.of(self.answer(image, points, rows, request.mask.to_array(volume.shape))))

@@ -206,7 +206,7 @@ class _Log:
                         best=metric.best,
                         definition=metric.description,
                         source=metric.source,
-                        a_miss_counts_as=metric.missed,
+                        a_miss_counts_as=metric.miss_words,
                     ),
                 },
                 "score_details": {"score": one.value, "details": one.details, "uncertainty": uncertainty},

@@ -23,7 +23,7 @@ from intrabench.publishing.methods.markup import (
 )
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
-from intrabench.results.schema import metric_columns
+from intrabench.results.schema import MACHINE, metric_columns
 from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.aggregate import USUAL
 from intrabench.statistics.bca import LEVEL
@@ -96,9 +96,7 @@ def human_time(of: Provenance, cites: Bibliography) -> str:
 def machine_time(of: Provenance, cites: Bibliography) -> str:
     """Latency, device and batch size."""
     answered = of.rows.filter(~pl.col("status").is_in([*FAILED, NO_DATA, "not_applicable"]))
-    times = answered.with_columns(
-        labels.MODEL.alias("label"), spent=pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)
-    )
+    times = answered.with_columns(labels.MODEL.alias("label"), spent=MACHINE)
     times = times.group_by("label", "device").agg(pl.col("spent").mean()).sort("label", "device")
     parts = [
         f"{name(one['label'])} {one['spent']:.3g} s" + (f" ({plain(one['device'])})" if one["device"] else "")

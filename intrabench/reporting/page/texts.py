@@ -16,6 +16,7 @@ from intrabench.reporting.table import seen_in_training
 from intrabench.results import labels
 from intrabench.results.parts import damaged_parts, left_out_columns
 from intrabench.results.runs import without_home
+from intrabench.results.schema import MACHINE
 from intrabench.results.statuses import FAILED, NO_DATA
 from intrabench.statistics.aggregate import Aggregation
 from intrabench.statistics.evaluation import Evaluation
@@ -32,7 +33,7 @@ def summary(rows: pl.DataFrame, scored: pl.DataFrame) -> Facts:
     targets = scored.filter(pl.col("target") != WHOLE_CASE)
     cases, patients = _distinct(targets, "dataset", "case"), _distinct(targets, "dataset", "patient")
     of = "" if patients == cases else f" of {patients} patient{'s' * (patients != '1')}"
-    machine = float(rows.select((pl.col("encode_s").fill_null(0) + pl.col("segment_s").fill_null(0)).sum()).item())
+    machine = float(rows.select(MACHINE.sum()).item())
     failed, inapplicable = int(scored["failed"].sum()), int(scored["not_applicable"].sum())
     most = last_round(rows)
     facts = [

@@ -98,6 +98,18 @@ def test_weights_of_a_network_and_code_of_a_function_are_versions() -> None:
     assert re.fullmatch(r"1\.[0-9a-f]{8}", version)
 
 
+def test_a_network_may_be_trained_on() -> None:
+    import torch
+
+    network = adding(1.0, 2).train()
+    model, given = wrap(network, ["point"], 2), ("point_interp:n=3", PHANTOM)
+    before = intrabench.run(model, *given, out="before")["dice"].to_list()
+    with torch.no_grad():
+        network.wide.zero_()
+    assert network.training
+    assert intrabench.run(model, *given, out="after")["dice"].to_list() == before != [0.0]
+
+
 @pytest.mark.parametrize(
     "make",
     [
