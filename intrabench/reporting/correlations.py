@@ -49,7 +49,7 @@ def make_correlations(
     of clicks or of a spread. metric: as asked for. common: of spreads, as in their table.
 
     Raises:
-        IntraBenchError: a column is none of these, or there are too few lines or columns.
+        IntraBenchError: a column is none of these, there are too few lines or columns, or no prompter that all have.
     """
     heading = layout.heading()
     if isinstance(kind, ClickTable):
@@ -58,12 +58,14 @@ def make_correlations(
     elif kind:
         main, heading = TARGETS, _spread(rows, layout, kind, common).heading
     else:
-        main = LINES
+        main, (rows, only) = LINES, _with_all(rows, layout.by)
+        heading = "; ".join(filter(None, [heading, only]))
     numbers = _Numbers(rows, layout, kind, common)
     chosen = _usual(numbers, main) if [*columns] == [ALL] else columns
     found, keys = _joined(numbers, chosen, main)
     apart = [name for name in _APART if name in keys]
-    most = max(map(len, found.partition_by(apart)), default=0)
+    parts = found.partition_by(apart)
+    most = max(map(len, parts), default=0)
     if most < LEAST:
         raise IntraBenchError(
             f"correlations are over the lines of a data set, and none has more than {most}; run {LEAST} models or "
@@ -71,7 +73,7 @@ def make_correlations(
         )
     there = [name for name in dict.fromkeys(chosen) if found[name].count()]
     if [*columns] == [ALL]:
-        there = [name for name in there if found[name].n_unique() > 1]
+        there = [name for name in there if any(one[name].n_unique() > 1 for one in parts)]
     if len(there) < 2:
         raise IntraBenchError(
             f"correlations are between two columns or more that differ between lines, but there is "
@@ -82,6 +84,26 @@ def make_correlations(
     lines = "models" if isinstance(kind, ClickTable) or by == ["model"] else f"lines of {', '.join(by)}"
     ends = "; 95 % intervals as if these were drawn at random" if interval else ""
     return table, f"correlations over {lines}; {heading}{ends}"
+
+
+def _with_all(rows: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, str]:
+    """The rows of prompters with which all lines have sessions, so that these differ in nothing else; and which.
+
+    Nothing is left out, and nothing to be said, if lines are of prompters, or all have all.
+    """
+    check_columns(rows, by)
+    if "prompter" in by:
+        return rows, ""
+    played = rows.filter(pl.col("status") != "not_applicable").select(*by, "prompter").unique()
+    lines, prompters = played.select(by).n_unique(), played["prompter"].unique().sort()
+    common = played["prompter"].value_counts().filter(pl.col("count") == lines)["prompter"].sort()
+    if lines and common.is_empty():
+        raise IntraBenchError(
+            f"no prompter has sessions with all {lines} lines, so their numbers are of different work; choose lines "
+            "that have one in common, or give --by model,prompter"
+        )
+    only = f"only {', '.join(common)}, with which all were played" if len(common) < len(prompters) else ""
+    return rows.filter(pl.col("prompter").is_in(common.implode())), only
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from polars.testing import assert_frame_equal
 from scipy import stats
 from syrupy.assertion import SnapshotAssertion
 
@@ -82,6 +84,25 @@ def test_numbers_of_lines(table: Callable[..., pl.DataFrame]) -> None:
     assert "interactions" not in {*every["a"], *every["b"]}  # they are the same for all models
     prompters = table("--by", "model,prompter", *many("dice", "seconds_human"))
     assert prompters["lines"].to_list() == [4 * MODELS]
+
+
+def test_lines_are_compared_on_prompters_that_all_have(
+    table: Callable[..., pl.DataFrame], say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
+    words = many("dice", "seconds_human", "auc")
+    expected = table(*words)
+    more = [
+        made.curve([0.1], model="m0", case=str(case), prompter="box_slice", seconds_human=99.0) for case in range(6)
+    ]
+    refused = [{"model": "m1", "case": "0", "prompter": "box_slice", "status": "not_applicable", "dice": None}]
+    stored(pl.concat([CURVES, *more, made.rows(*refused)]))
+    said = say("table", *words, "--csv")
+    assert_frame_equal(pl.read_csv(io.StringIO(said.out)), expected)
+    assert say("table", *words).out.splitlines()[0] == wording
+    shutil.rmtree("intrabench-results")
+    stored(CURVES.with_columns(prompter=pl.col("model")))
+    said = say("table", *words)
+    assert (said.code, said.err) == (2, wording)
 
 
 def test_numbers_of_a_spread(table: Callable[..., pl.DataFrame]) -> None:
