@@ -21,9 +21,12 @@ class Arrivals:
     A run numbers its parts, so only the next part of each run that goes on is looked for. All parts are listed if the
     folder of records has changed, because a run began or ended there or somebody packs parts; and now and then, for
     what comes in another way, as with `merge`.
+
+    later: how the names of runs begin whose next parts are not looked for; those are found when all are listed.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, later: str = "") -> None:
+        self.later = later
         self._rows, self._runs = root / "rows", root / "runs"
         self._seen: set[str] = set()
         self._ended: set[str] = set()
@@ -55,6 +58,8 @@ class Arrivals:
         _changed(self._rows)
         found = []
         for run, number in self._next.items():
+            if self.later and run.startswith(self.later):
+                continue
             while (path := self._rows / part_name(run, number)).exists():
                 found.append(path)
                 number += 1

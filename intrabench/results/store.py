@@ -44,16 +44,18 @@ RECORD_S = 60.0
 class Store:
     """A results folder open for writing; several threads may use it."""
 
-    def __init__(self, root: Path, run_id: str, record: Callable[[], Mapping[str, Any]] = dict) -> None:
+    def __init__(
+        self, root: Path, run_id: str, record: Callable[[], Mapping[str, Any]] = dict, later: str = ""
+    ) -> None:
         """Create the folder. `record` gives the run's record, with the first part and then each minute.
 
-        parts: how many were written.
+        later: as for `Arrivals`. parts: how many were written.
         """
         self.root, self.run_id, self._record, self.parts = root, run_id, record, 0
         # Libraries that other threads import change the current folder for a moment, as ITK does.
         self._place = root.absolute()
         self._lock = RLock()
-        self._arrivals, self._progress = Arrivals(self._place), Progress()
+        self._arrivals, self._progress = Arrivals(self._place, later), Progress()
         self._patients: pl.DataFrame | None = None
         self._newest, self._next_record = -1, 0.0
         self._stamps: list[int] = []
@@ -119,6 +121,11 @@ class Store:
         with self._lock:
             self._look()
             return self._progress.finished(rounds)
+
+    def look_everywhere(self) -> None:
+        """From now on look for the parts of all runs, at once."""
+        with self._lock:
+            self._arrivals.later = ""
 
     def failed_cases(self) -> set[str]:
         """Sessions that stand for a case whose last preparation failed."""

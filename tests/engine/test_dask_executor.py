@@ -207,6 +207,27 @@ def test_a_connection_that_is_lost_for_a_moment_is_no_death(cluster: DaskCluster
     assert not cluster.deaths
 
 
+def told_again(cluster: DaskCluster, *coming: Exception | TaskResult) -> list[bool]:
+    """What the workers that get a task are told, one after the other."""
+    far, told = make_executor(cluster, *coming, begins=False), list[bool]()
+    ask = far._asked
+
+    def asked(function: Any, message: TaskMessage, key: tuple[str, str, str], priority: int) -> TaskResult:
+        told.append(message.again)
+        return ask(function, message, key, priority)
+
+    far._asked = asked  # type: ignore[method-assign,assignment]
+    done(far)
+    return told
+
+
+def test_workers_are_told_once_a_task_was_handed_out_again(cluster: DaskCluster) -> None:
+    """Another worker may have stored it before it died, so they look for what others store."""
+    assert told_again(cluster, TaskResult()) == [False]
+    assert told_again(cluster, Lost(), Left(), TaskResult()) == [False, True, True]
+    assert told_again(cluster, TaskResult()) == [True]
+
+
 def test_a_worker_that_refuses_its_tasks_and_stays_ends_the_run(
     cluster: DaskCluster, pauses: list[float], wording: SnapshotAssertion
 ) -> None:

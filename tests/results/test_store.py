@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
+from intrabench.results import new_parts
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import damaged_parts, finished_sessions, read_rows, read_turns
 from intrabench.results.schema import SCHEMA, metric_columns
@@ -108,6 +109,23 @@ def test_what_counts_as_finished(rows: list[dict[str, object]], rounds: int, don
     store.write_part(rows, [])
     assert finished_sessions(Path("out"), rounds) == ({"a"} if done else set())
     assert store.finished(rounds) == ({"a"} if done else set())
+
+
+def test_parts_of_other_workers_are_read_once_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker does not read what each of the others writes; what comes of other runs it sees at once."""
+    monkeypatch.setattr(new_parts, "PERIOD", 1e9)
+    one, two = (Store(Path("out"), f"run-w{n}", later="run-w") for n in range(2))
+    other = Store(Path("out"), "other")
+    for store in (one, two, other):
+        store.write_part([row(store.run_id, ended=True)], [])
+    began = {"run-w0", "run-w1", "other"}
+    assert two.finished(0) == began
+    one.write_part([row("a", ended=True)], [])
+    assert two.finished(0) == began
+    other.write_part([row("b", ended=True)], [])
+    assert two.finished(0) == began | {"b"}
+    two.look_everywhere()
+    assert two.finished(0) == began | {"a", "b"}
 
 
 def test_a_failure_never_hides_what_succeeded_before() -> None:

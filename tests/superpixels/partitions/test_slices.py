@@ -115,15 +115,18 @@ KINDS = ("one region", "slices", "cells", "cells in slices", "columns", "bricks"
 @pytest.mark.parametrize("shape", [VOLUME, PICTURE], ids=["volume", "picture"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_layout_that_ignores_the_image_is_good(kind: str, shape: tuple[int, ...], seed: int) -> None:
-    """By all metrics of fit. `oe`, `co` and `cd` are none: one region is best by them."""
+    """By all metrics of fit. `oe`, `co` and `cd` are none: one region is best by them.
+
+    Chance alone gives ASA .69 and UE .31 in cells, with a standard deviation of .035: five of these are the bounds.
+    """
     random = np.random.default_rng(seed)
     smooth, truth = tissue(shape, random)
     pair = PartitionPair(partition(layout(kind, shape, random), smooth), partition(truth))
     perfect = PartitionPair(partition(truth, smooth), pair.annotation)
     for name in ("rec", "pre", "asa", "ev"):
-        assert (measured(pair, name) or 0.0) < 0.8, name
+        assert (measured(pair, name) or 0.0) < 0.87, name
     for name in ("ue_np", "ue_bergh", "ue_achanta"):
-        assert (measured(pair, name) or 0.0) > 0.2, name
+        assert (measured(pair, name) or 0.0) > 0.13, name
     for name in ("mde", "ue_levin"):
         value = measured(pair, name)
         assert value is None or value > 0.4, name  # a picture of one region has no distances

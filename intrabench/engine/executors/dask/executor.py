@@ -95,6 +95,7 @@ class DaskCluster:
         self.deaths: Counter[tuple[int, str, int]] = Counter()  # of each task, also if it is played in portions
         self.started: Counter[str] = Counter()  # how often each task was begun, by its name
         self.begun = 0  # tasks
+        self.again = False  # whether tasks were handed out a second time
         self.stopped_at: float | None = None
         self.discovery = WorkerDiscovery(client, payload.needs)
         self._lock, self._looked, self._last = RLock(), 0.0, 0.0
@@ -272,13 +273,14 @@ class DaskExecutor:
         """
         from distributed import KilledWorker
 
-        cluster, died, refused = self.cluster, 0, 0
+        cluster, died, refused, tried = self.cluster, 0, 0, False
         deaths, task = cluster.deaths, (message.dataset, message.case, message.runner)
         while deaths[task] < DEATHS:
             name, begun = secrets.token_hex(4), cluster.begun
             cluster.started[name] = 0
+            cluster.again, tried = cluster.again or tried, True
             try:
-                outcome = self._asked(function, message, (title, case, name), priority)
+                outcome = self._asked(function, replace(message, again=cluster.again), (title, case, name), priority)
                 if not outcome.stopped or cluster.stopped_at:
                     return outcome
                 refused += 1
@@ -385,6 +387,7 @@ class StoringDaskExecutor(DaskExecutor):
         if outcome.stopped:
             raise Stopped
         if outcome.busy:
+            self.cluster.again = True
             raise Busy(outcome.busy)
         if outcome.failure:
             specs = run.locks.missing(task)

@@ -54,12 +54,16 @@ Needs = tuple[str, str, str, list[str]]
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """A task: numbers of its data set and model, its case, and the keys of the sessions that are to be played."""
+    """A task: numbers of its data set and model, its case, and the keys of the sessions that are to be played.
+
+    again: another worker of the run may have stored some of them.
+    """
 
     dataset: int
     case: str
     runner: int = -1
     keys: Sequence[str] = ()
+    again: bool = False
 
 
 @dataclass

@@ -89,7 +89,9 @@ class DaskWorker(WorkerPlugin):
         self.summary, self.locks, self._kept = Summary(), None, ExitStack()
         if payload.results is not None:
             manifest = Manifest(payload.options, self.job)
-            store = Store(payload.results, f"{payload.run}-w{os.urandom(3).hex()}", manifest.opening)
+            # The other workers store other tasks, and to read what each of them writes takes longer than small tasks.
+            workers = f"{payload.run}-w"
+            store = Store(payload.results, f"{workers}{os.urandom(3).hex()}", manifest.opening, later=workers)
             writer = ResultWriter(store, self.reporter)
             self.locks = TaskLocks(self.job, writer, self.reporter, ended=lambda: self.leaves)
             self._kept.enter_context(manifest.kept(store, self.summary))
@@ -185,6 +187,8 @@ class DaskWorker(WorkerPlugin):
             elif self.locks is None:
                 self.executor.play(task, [known[key] for key in message.keys], outcome.parts.append)
             else:
+                if message.again:
+                    self.locks.store.look_everywhere()
                 self._under_lock(self.locks, task, outcome)
         except Stopped:
             outcome.stopped = True
