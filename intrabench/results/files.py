@@ -49,11 +49,11 @@ def read_parts(
     columns.
     """
     kept = list(schema if columns is None else columns)
-    frames = [pl.DataFrame(schema=dict(schema)).select(kept)]
-    frames += _of_columns(paths, schema, columns, kept, metrics)
-    if sessions is not None:
-        frames = [frame.filter(pl.col("session").is_in(list(sessions))) for frame in frames]
-    return _in_one(frames)
+    rows = _Rows()
+    rows.add(pl.DataFrame(schema=dict(schema)).select(kept))
+    for frame in _of_columns(paths, schema, columns, kept, metrics):
+        rows.add(frame if sessions is None else frame.filter(pl.col("session").is_in(list(sessions))))
+    return rows.take()
 
 
 def _of_columns(
@@ -69,22 +69,49 @@ def _of_columns(
                 yield frame.select(*kept, *(name for name in found if name in others))
 
 
-def _in_one(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    """The rows of all frames, which are emptied: each column in one piece, and the single value of those that have one.
+class _Rows:
+    """The rows of many frames, each column in one piece, or as a single value where it has no other.
 
-    Columns in pieces of different lengths are copied by whatever looks at several of them. They are put together one
-    after the other, so that only one of them is there twice. Most columns of texts have one value in most folders, and
-    a column of a million texts takes 16 MB whatever they are.
+    Columns in pieces of different lengths are copied by whatever looks at several of them. Most columns of texts have
+    one value in most folders, and a column of a million texts takes 16 MB whatever they are.
     """
-    rows = pl.concat(frames, how="diagonal")
-    frames.clear()
-    for name in rows.columns:
-        column = rows[name]
-        if len(column) and column.eq_missing(column.first()).all():
-            rows = rows.with_columns(pl.lit(column.first(), column.dtype).alias(name))
-        else:
-            rows = rows.with_columns(column.rechunk())
-    return rows
+
+    def __init__(self) -> None:
+        self._height, self._kinds = 0, dict[str, pl.DataType]()
+        self._pieces: dict[str, list[tuple[pl.Series, int]]] = {}  # all values, or the single one, and the height
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Add rows below the others; what only some frames have is null in the rest."""
+        for name, kind in frame.schema.items():
+            if name not in self._kinds:
+                self._kinds[name] = kind
+                self._pieces[name] = [(pl.Series(name, [None], kind), self._height)]
+        for name, kind in self._kinds.items():
+            if name in frame.columns:
+                values = frame.select(name).to_series()  # else a single value is written out in the frame, and stays so
+                first = values.first()
+                single = values.eq_missing(first).all()
+            else:
+                first, single = None, True
+            self._pieces[name].append((pl.Series(name, [first], kind) if single else values, frame.height))
+        self._height += frame.height
+
+    def take(self) -> pl.DataFrame:
+        """All rows; none is kept here, and only one column at a time is there twice."""
+        names, columns, single = list(self._pieces), list[pl.Series](), list[pl.Expr]()
+        for name in names:
+            pieces = [(values, height) for values, height in self._pieces.pop(name) if height]
+            firsts = pl.concat([values.head(1) for values, _ in pieces]) if pieces else pl.Series()
+            if all(len(values) == 1 for values, _ in pieces) and firsts.eq_missing(firsts.first()).all():
+                single.append(pl.lit(firsts.first(), self._kinds[name]).alias(name))
+            else:
+                whole = [
+                    values if len(values) == height else values.new_from_index(0, height) for values, height in pieces
+                ]
+                columns.append(pl.concat(whole).rechunk())
+        if not columns:  # the height is that of a column
+            columns.append(pl.Series(names[0], [None] * self._height))
+        return pl.DataFrame(columns).with_columns(single).select(names)
 
 
 def left_columns(paths: Sequence[Path], schema: Mapping[str, Any]) -> list[str]:
@@ -208,22 +235,25 @@ def _collected(
     # A damaged file of a few bytes may announce more rows than memory can hold. So some are read first, and more only
     # if so many can be in files of this size. To ask how many takes a third as long as to read small parts.
     most_rows = most(sum(sizes)) // (len(schema) * _VALUE)
-    size, frames = min(most_rows + 1, _ROWS_AT_ONCE), list[pl.DataFrame]()
+    size, all_rows, read = min(most_rows + 1, _ROWS_AT_ONCE), _Rows(), 0
     try:
         stored = pl.scan_parquet(list(paths))
         viewed, full = view(stored), True
         while full:
-            rows = viewed.slice(len(frames) * size, size).collect()
+            rows = viewed.slice(read, size).collect()
             full = len(rows) == size
-            if full and not frames and int(stored.select(pl.len()).collect().item()) > most_rows:
+            if full and not read and int(stored.select(pl.len()).collect().item()) > most_rows:
                 return None
             found = kept(rows.rechunk())  # each part is a chunk, and thousands of them are slow
             if found is None:
                 return None
-            frames.append(found)
+            if not (full or read):
+                return found
+            all_rows.add(found)
+            read += size
     except UNREADABLE:
         return None
-    return pl.concat(frames)
+    return all_rows.take()
 
 
 def _fitted(
