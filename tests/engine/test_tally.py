@@ -45,6 +45,22 @@ def test_the_rate_is_known_after_three_notices_and_ten_seconds_and_the_first_gap
     assert rate.at(1017.0) == pytest.approx(9 / 17, rel=0.02)
 
 
+def test_after_a_minute_of_playing_one_notice_is_enough() -> None:
+    run = tally(16)
+    run.doing(500.0, "cpu", "loading litemedsam")
+    run.doing(520.0, "cpu", "playing 4 sessions: spine_ct, case ct-22, litemedsam")
+    run.doing(550.0, "cpu", "playing 4 sessions: spine_ct, case ct-22, litemedsam")
+    run.advance(570.0, 4, 0, [])
+    assert run.facts(570.0) == ["0 failed"]
+    run.doing(571.0, "cpu", "playing 4 sessions: spine_ct, case ct-22, litemedsam")
+    run.advance(590.0, 1, 0, [])
+    assert run.facts(590.0)[1] == "about 3 min left"  # 11 at 5 in 70 s, the older of which count less
+    slow = tally(16)
+    slow.doing(20.0, "cpu", "playing 8 sessions: spine_ct, case ct-22, litemedsam")
+    slow.advance(560.0, 8, 0, [])
+    assert slow.facts(560.0)[1] == "about 9 min left"
+
+
 def test_a_steady_rate_is_that_rate_however_slow() -> None:
     for gap in (0.5, 20.0, 3600.0):
         rate = Rate()

@@ -32,16 +32,22 @@ def lasting(seconds: float) -> str:
 class Rate:
     """Sessions per second of late.
 
-    The older the gap between two notices, the less it counts. What came before the first notice counts nothing, because
-    models are loaded then.
+    The older the gap between two notices, the less it counts. What came before `begin`, or without it before the first
+    notice, counts nothing, because models are loaded then.
     """
 
     MEMORY = 300.0  # seconds in which what is known loses two thirds of its weight
     LEAST = 0.8  # of the weight is left after one gap, however long, so that slow sessions are averaged as well
+    LONG = 60.0  # seconds after which a single notice tells enough
 
     def __init__(self) -> None:
         self._sessions = self._seconds = self._gaps = 0.0
         self._notices, self._last = 0, 0.0
+
+    def begin(self, now: float) -> None:
+        """The first session is played from now on."""
+        if not self._notices:
+            self._notices, self._last = 1, now
 
     def add(self, now: float, sessions: int) -> None:
         """Sessions are finished."""
@@ -55,7 +61,7 @@ class Rate:
 
     def at(self, now: float) -> float | None:
         """The rate; it falls while nothing is finished for longer than usual. None: too little is known yet."""
-        if self._notices < 3 or self._seconds < 10:
+        if self._seconds < (10 if self._notices >= 3 else self.LONG):
             return None
         late = now - self._last - self._seconds / self._gaps
         return self._sessions / (self._seconds + max(late, 0.0))
@@ -98,6 +104,8 @@ class Tally:
     def doing(self, now: float, worker: str, what: str) -> None:
         """What a worker does; "": nothing."""
         self.heard = now
+        if what.startswith("playing"):
+            self.rate.begin(now)
         known = self._workers.get(worker)
         if not what:
             self._workers.pop(worker, None)
