@@ -7,7 +7,8 @@ BIN := .venv/bin
 demo: .venv/.demo
 	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
 		--prompter box_slice --prompter box_interp:n=3 --prompter box_volume --prompter point_interp:n=3 \
-		--dataset spine_ct --dataset spine_mr
+		--dataset spine_ct --dataset spine_mr --save-masks
+	$(BIN)/intrabench report
 
 test: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -11,8 +11,9 @@ import typer
 
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes, of_results
-from intrabench.cli.results import Out, tell_lacking, tell_selection
+from intrabench.cli.results import Out, tell_lacking, tell_page, tell_selection
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
+from intrabench.cli.verbosity import quiet
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
@@ -302,6 +303,8 @@ def report(
     selection: Selection,
 ) -> None:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
+    from intrabench import progress
+    from intrabench.engine.progress.display import showing_steps
     from intrabench.reporting.page.page import write_report
     from intrabench.reporting.page.render import is_html
     from intrabench.statistics.statistic import statistic_of
@@ -314,8 +317,9 @@ def report(
         raise IntraBenchError(f"--targets {number} is no name; the number of targets shown is --views {number}")
     folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
     tables = list(_rating_tables(ratings)) if ratings else []
-    unread = write_report(folder, file, views, statistic, tables, title, selection)
-    note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    with showing_steps(quiet=quiet()), progress.step("writing", "writing the report"):
+        unread = write_report(folder, file, views, statistic, tables, title, selection)
+    tell_page(file)
     tell_lacking(folder, unread=unread)
     if open and not webbrowser.open(file.absolute().as_uri()):
         echo(f"no browser could be opened; open {file} yourself", err=True)

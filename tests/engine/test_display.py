@@ -233,7 +233,21 @@ def test_commands_that_take_long_say_their_steps(
     assert say(*run, "--save-masks", "--out", str(tmp_path / "out")).code == 0
     assert say("export", "masks", str(tmp_path / "nii"), "--out", str(tmp_path / "out")).code == 0
     assert say("data", "check", phantom).code == 0
-    assert [one for one in said if one[0].startswith(("writing mask", "reading case"))] == wording
+    assert say("report", "report.html", "--out", str(tmp_path / "out")).code == 0
+    words = (
+        "submit",
+        str(tmp_path / "all" / "mine"),
+        "--name",
+        "us",
+        "--contact",
+        "https://example.org",
+        "--licence",
+        "CC0-1.0",
+    )
+    assert say(*words, "--out", str(tmp_path / "out")).code == 0
+    assert say("board", "build", str(tmp_path / "all"), str(tmp_path / "site")).code == 0
+    during = ("opening", "closing", "playing", "scoring", "writing tables", "writing models")
+    assert [progress.joined(*one) for one in said if one[0] and not one[0].startswith(during)] == wording
 
 
 def test_a_finished_run_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

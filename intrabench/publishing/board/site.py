@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from intrabench import progress
 from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import put, unique, writing
 from intrabench.publishing.board.check import CheckResult, read_results
@@ -52,10 +53,14 @@ def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> t
         raise IntraBenchError(f"{site} exists and is no site of a board; give another folder")
     paths = submissions_in(folder)
     results = read_results(checks, paths)
-    read = [_with_check(read_submission(path), results.get(path.resolve().name)) for path in paths]
+    read = []
+    for number, path in enumerate(paths, 1):
+        progress.proceed(f"reading submission {number} of {len(paths)}")
+        read.append(_with_check(read_submission(path), results.get(path.resolve().name)))
     sound, refused = [one for one in read if not one.problems], [one for one in read if one.problems]
     if not sound:
         return refused, []
+    progress.proceed("computing the tables")
     made = list(tables(sound, results))
     part = site.with_name(f".{site.name}.{unique()}")
     with writing(site):
@@ -100,6 +105,7 @@ class _Pages:
 
     def write(self, kind: str, address: str, content: Mapping[str, Any]) -> None:
         """Write the page of a kind at an address, ``tables/NAME``; the start page has none."""
+        progress.proceed(f"writing {address or 'index'}.html")
         parts = [asset(name, _PACKAGE) for name in _SCRIPTS[kind]]
         script = parts[0][:0].join(parts)
         shared = {

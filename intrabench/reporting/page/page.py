@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from intrabench import progress
 from intrabench.datasets.base import Dataset
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
@@ -113,10 +114,12 @@ def write_report(
     if views < 0:
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
     asked = statistic or Statistic("")
+    progress.proceed("reading the rows")
     rows, left_out = counted_rows(results, asked, selection, more=_SHOWN)
     lead = leading_score(rows["protocol"], asked)
     rows, lines = with_lines(rows)
     evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
+    progress.proceed("computing tables and curves")
     content = _content(evaluation, lead, views)
     content["title"] = title or content["title"]
     content["ratings"] = [
@@ -126,6 +129,7 @@ def write_report(
     ]
     if not content["ratings"]:
         del content["contents"]["ratings-section"]
+    progress.proceed("writing the page")
     text = render(
         "page.html.jinja",
         content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]},
