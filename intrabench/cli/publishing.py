@@ -197,12 +197,11 @@ def board_build(
     ] = None,
 ) -> None:
     """Make the site of all submissions in a folder. Exit code 1: some were refused, and are not on it."""
-    from intrabench import progress
     from intrabench.engine.progress.display import showing_steps
     from intrabench.publishing.board.site import build
 
-    with showing_steps(quiet=quiet()), progress.step("writing", "writing the site"):
-        refused, tables = build(submissions, site, title, checks)
+    with showing_steps(quiet=quiet()) as say:
+        refused, tables = build(submissions, site, title, checks, say)
     for one in refused:
         echo(*(f"{one.folder.name} is refused: {problem}" for problem in one.problems), err=True)
     if not tables:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -10,9 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from intrabench import progress
 from intrabench.datasets.base import Dataset
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import atomically, writing
 from intrabench.reporting.figures import sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence, undrawn
@@ -97,12 +96,13 @@ def write_report(
     ratings: Sequence[tuple[str, pl.DataFrame]] = (),
     title: str = "",
     selection: Selection = EVERYTHING,
+    say: Callable[[str], None] = lambda what: None,
 ) -> list[str]:
     """Write the report of a results folder.
 
     statistic: the score that leads; without a metric that of the protocol (`leading_score`). views: number of targets
     per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings: tables of what people said
-    of its masks, with their headings. title: the heading. selection: of which sessions.
+    of its masks, with their headings. title: the heading. selection: of which sessions. say: is told each step.
 
     Returns:
         A sentence for each file of masks that the viewer lacks because it cannot be read.
@@ -114,13 +114,12 @@ def write_report(
     if views < 0:
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
     asked = statistic or Statistic("")
-    progress.proceed("reading the rows")
+    say("reading the rows")
     rows, left_out = counted_rows(results, asked, selection, more=_SHOWN)
     lead = leading_score(rows["protocol"], asked)
     rows, lines = with_lines(rows)
     evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
-    progress.proceed("computing tables and curves")
-    content = _content(evaluation, lead, views)
+    content = _content(evaluation, lead, views, say)
     content["title"] = title or content["title"]
     content["ratings"] = [
         (heading, frame_grid(table, f"ratings{number}"))
@@ -129,7 +128,7 @@ def write_report(
     ]
     if not content["ratings"]:
         del content["contents"]["ratings-section"]
-    progress.proceed("writing the page")
+    say("writing the page")
     text = render(
         "page.html.jinja",
         content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]},
@@ -141,7 +140,8 @@ def write_report(
     return unread
 
 
-def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str, Any]:
+def _content(evaluation: Evaluation, lead: LeadingScore, views: int, say: Callable[[str], None]) -> dict[str, Any]:
+    say("computing tables and curves")
     rows, lines, datasets, records = evaluation.rows, evaluation.lines, evaluation.datasets, evaluation.records
     scored = scores(rows, policy=lead.policy)
     grids = _tables(evaluation, lead, scored, views)
@@ -155,7 +155,7 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str
         "facts": texts.summary(rows, scored),
         "warnings": texts.warnings(evaluation, scored),
         **grids,
-        **_viewer(evaluation, scored, views),
+        **_viewer(evaluation, scored, views, say),
         "data_credits": credits.of_datasets(datasets),
         "model_credits": credits.of_models(lines, records),
         "runs": run_grid(records),
@@ -303,9 +303,11 @@ def _about_ranks(found: Mapping[str, Ranking], left_out: pl.DataFrame, lines: pl
     ]
 
 
-def _viewer(evaluation: Evaluation, scored: pl.DataFrame, count: int) -> dict[str, Any]:
-    chosen = samples(scored, count)
-    shown = list(views(evaluation.root, evaluation.rows, chosen, evaluation.datasets))
+def _viewer(evaluation: Evaluation, scored: pl.DataFrame, count: int, say: Callable[[str], None]) -> dict[str, Any]:
+    chosen, shown = samples(scored, count), list[dict[str, Any]]()
+    for number, view in enumerate(views(evaluation.root, evaluation.rows, chosen, evaluation.datasets), 1):
+        say(f"{number} of {several(len(chosen), 'target')} read")
+        shown.append(view)
     unread = [text for view in shown for text in view.pop("unread", ())]
     problems: dict[tuple[str, str], set[str]] = {}
     for view in shown:

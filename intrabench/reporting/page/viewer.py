@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from intrabench import progress
 from intrabench.datasets.base import Dataset
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
@@ -94,13 +93,11 @@ def views(
     members = rows.filter(pl.col("joint").is_in(played["joint"].drop_nulls())).group_by("joint")
     joint = dict(members.agg(pl.col("session").unique().sort()).iter_rows())
     budget = min(BUDGET, TOTAL // max(len(targets), 1))
-    numbered = [*enumerate(targets, 1)]
-    for _, group in groupby(numbered, lambda one: (one[1].dataset, one[1].case)):
-        numbers, here = zip(*group, strict=True)
+    for _, group in groupby(targets, lambda one: (one.dataset, one.case)):
+        here = list(group)
         versions = {session["dataset_version"] for session in here[0].sessions}
         stored = stored_case(here[0].dataset, here[0].case, versions, datasets[here[0].dataset])
-        for number, one in zip(numbers, here, strict=True):
-            progress.proceed(f"reading target {number} of {len(targets)}")
+        for one in here:
             about = {
                 "dataset": one.dataset,
                 "case": one.case,
