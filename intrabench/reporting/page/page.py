@@ -51,7 +51,7 @@ from intrabench.statistics.evaluation import Evaluation, about, counted_rows, wi
 from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
-from intrabench.statistics.resample import AVERAGE, Draws, drawn_intervals, resample
+from intrabench.statistics.resample import AVERAGE, FEW, Draws, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
@@ -154,6 +154,8 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int, say: Callab
         "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
         "facts": texts.summary(rows, scored),
         "warnings": texts.warnings(evaluation, scored),
+        "with_interval": texts.with_interval(scored),
+        "few": FEW,
         **grids,
         **_viewer(evaluation, scored, views, say),
         "data_credits": credits.of_datasets(datasets),
@@ -309,12 +311,14 @@ def _viewer(evaluation: Evaluation, scored: pl.DataFrame, count: int, say: Calla
         say(f"{number} of {several(len(chosen), 'target')} read")
         shown.append(view)
     unread = [text for view in shown for text in view.pop("unread", ())]
+    thumbnails = [{"id": f"view{n}", **view.pop("thumbnail")} for n, view in enumerate(shown) if "thumbnail" in view]
     problems: dict[tuple[str, str], set[str]] = {}
     for view in shown:
         if "problem" in view:
             problems.setdefault((view["dataset"], view["problem"]), set()).add(view["case"])
     return {
         "views": [view | {"id": f"view{n}"} for n, view in enumerate(shown) if "problem" not in view],
+        "thumbnails": sorted(thumbnails, key=lambda one: one["dice"]),
         "view_problems": [
             without_home(f"{dataset}, case{'s' * (len(cases) > 1)} {', '.join(sorted(cases))}: {problem}")
             for (dataset, problem), cases in sorted(problems.items())
