@@ -409,9 +409,9 @@ def test_what_is_public_is_documented_and_pages_import_nothing_else(monkeypatch:
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.Import):
                 imported |= {one.name.partition(".")[2] for one in node.names if one.name.startswith("intrabench")}
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "intrabench":
-                imported.add(node.module.partition(".")[2])
-                assert node.module != "intrabench" or {one.name for one in node.names} <= set(intrabench._MODULES)
+            elif isinstance(node, ast.ImportFrom) and (module := node.module or "").partition(".")[0] == "intrabench":
+                imported.add(module.partition(".")[2])
+                assert module != "intrabench" or {one.name for one in node.names} <= set(intrabench._MODULES)
     assert imported - {""} == elsewhere
 
 

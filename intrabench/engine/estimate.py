@@ -76,7 +76,8 @@ class Estimates:
 def long_ones(missing: Sequence[tuple[ModelRunner, int]], folder: Path, rounds: int) -> Iterator[str]:
     """A line for each model whose missing sessions take long."""
     left = [(runner, sessions) for runner, sessions in missing if sessions]
-    estimates = Estimates(folder, rounds) if left else None
-    for runner, sessions in left if estimates else ():
-        if time := estimates.of(runner, sessions).time:
-            yield f"{runner.label}: {several(sessions, 'session')}, {time}"
+    if left:
+        estimates = Estimates(folder, rounds)
+        for runner, sessions in left:
+            if time := estimates.of(runner, sessions).time:
+                yield f"{runner.label}: {several(sessions, 'session')}, {time}"

@@ -118,10 +118,10 @@ def views(
             except IntraBenchError as error:
                 yield about | {"problem": str(error)}
                 continue
-            shown, answer = _target_view(results, one, volume, target, turns, played, joint, budget)
+            data, answer = _target_view(results, one, volume, target, turns, played, joint, budget)
             best = one.sessions[0]["value"] if answer is not None else None
             thumbnail = {"label": target.label, "picture": picture(volume, target, answer, SIDE), "best": best}
-            yield about | shown | {"thumbnail": about | thumbnail}
+            yield about | data | {"thumbnail": about | thumbnail}
 
 
 def picture(volume: Volume, target: Target, answer: Mask | None, side: int = 260) -> str:
