@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from intrabench.engine.cost import recalled
+from intrabench.engine.cost import place_of, recalled
 from intrabench.engine.progress.tally import lasting
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import several
@@ -61,7 +61,8 @@ class Estimates:
                 spent, memory_mb = rows.select(MACHINE.sum(), peak).row(0)
                 known = f"about {{}} as {several(played, 'session')} here took"
                 return Estimate(sessions * spent / played, known, memory_mb or 0.0, self._masks_mb(rows, sessions))
-        if (cost := recalled(model)) is not None:
+        cost = recalled(model)
+        if cost is not None and cost.device == place_of(runtime):
             seconds = sessions * (self._rounds + 1) * cost.next_ms / 1000
             return Estimate(seconds, "at least {} as `intrabench check` measured an answer", cost.memory_mb)
         return Estimate()

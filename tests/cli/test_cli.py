@@ -128,6 +128,8 @@ def test_a_dry_run_says_how_long(say: Callable[..., Said], wording: SnapshotAsse
     assert say(*more, "--dry-run", "--save-masks").out.splitlines()[0].endswith("; masks 36 MB")
     remember(intrabench.model("grabcut"), Cost(None, None, None, 100.0, 5000.0, 4000.0, "cpu, float32"))
     assert say("run", "-m", "grabcut", *more[3:], "--dry-run").out.splitlines()[0] == wording
+    remember(intrabench.model("grabcut"), Cost(None, None, None, 100.0, 5000.0, 4000.0, "cuda, float32"))
+    assert "check" not in say("run", "-m", "grabcut", *more[3:], "--dry-run").out  # which is of another machine's
     lines = say(*more).err.splitlines()
     long = "box_fill: 18 sessions, about 36 min as 2 sessions here took"
     assert lines.index(long) < next(n for n, line in enumerate(lines) if line.startswith("20 sessions"))
