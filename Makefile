@@ -4,10 +4,16 @@ BIN := .venv/bin
 
 .PHONY: demo test test-slow check format docs tutorials bench structure release clean
 
-demo: .venv/.demo
-	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill \
-		--prompter box_slice --prompter box_interp:n=3 --prompter box_volume --prompter point_interp:n=3 \
-		--dataset spine_ct --dataset spine_mr
+DEMO := --prompter box_slice --prompter box_interp:n=3 --prompter box_volume --prompter point_interp:n=3 \
+	--dataset spine_ct --dataset spine_mr --save-masks
+
+# first what needs no torch, which takes minutes to install
+demo: .venv/.report
+	$(BIN)/intrabench run --model random_walker --model box_fill $(DEMO)
+	$(BIN)/intrabench report
+	$(MAKE) --no-print-directory .venv/.demo
+	$(BIN)/intrabench run --model litemedsam --model random_walker --model box_fill $(DEMO)
+	$(BIN)/intrabench report
 
 test: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -58,6 +64,10 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "IntraBench needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv .venv
+
+.venv/.report: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[report]'
+	touch $@
 
 .venv/.demo: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[demo]'

@@ -1,7 +1,7 @@
 """IntraBench: measure promptable segmentation models on 3D radiology volumes the way a clinician would use them.
 
-A plug-in finds all it needs here, for example ``from intrabench import Prompter, Turn, Click, points``. Names are
-imported on first use, so that ``import intrabench`` is fast.
+A plug-in finds all it needs here, for example ``from intrabench import Prompter, Turn, Click, points``. What is here is
+public, all else is private (docs/python.md). Names are imported on first use, so that ``import intrabench`` is fast.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from intrabench.api.running import run as run
     from intrabench.api.types import Compacted as Compacted
     from intrabench.api.types import Comparison as Comparison
+    from intrabench.api.types import Comparisons as Comparisons
     from intrabench.api.types import Finding as Finding
     from intrabench.api.types import FollowUp as FollowUp
     from intrabench.api.types import Merged as Merged
     from intrabench.api.types import Methods as Methods
     from intrabench.api.types import PublishedClaims as PublishedClaims
+    from intrabench.api.types import ResultTable as ResultTable
     from intrabench.api.types import Submission as Submission
     from intrabench.api.types import Verdict as Verdict
     from intrabench.clickability.base import Clickability as Clickability
@@ -113,8 +115,8 @@ _PLACES = {
     ),
     "api.running": ("check", "preview", "run"),
     "api.types": (
-        *("Comparison", "Compacted", "Finding", "FollowUp", "Merged"),
-        *("Methods", "PublishedClaims", "Submission", "Verdict"),
+        *("Comparison", "Comparisons", "Compacted", "Finding", "FollowUp", "Merged"),
+        *("Methods", "PublishedClaims", "ResultTable", "Submission", "Verdict"),
     ),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import hashlib
 import importlib.util
+import inspect
 import io
 import re
 import shlex
@@ -24,7 +26,7 @@ from intrabench.mask import Mask
 from intrabench.protocols import PROTOCOLS
 from intrabench.results.masks import read_masks
 from intrabench.volume import Volume, write_nifti
-from intrabench.workspace import make_workspace
+from intrabench.workspace import PARTS, make_workspace
 from tests import documented, tutorials
 from tests.conftest import Said
 from tests.server import Server, answer
@@ -391,6 +393,26 @@ def test_the_notebook_of_the_page_on_python(data: Path, capsys: pytest.CaptureFi
     assert set(names["wrapped"]["status"]) == {"ok"}
     assert list(names["grown"]) == [("case-1", "case-2", "blob.1"), ("case-2", "case-3", "blob.1")]
     assert names["page"].stat().st_size > 100_000
+
+
+def test_what_is_public_is_documented_and_pages_import_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "site"))
+    index = importlib.import_module("python_pages").pages()["README.md"]
+    assert sorted(re.findall(r"\[`(\w+)`\]", index)) == sorted(intrabench._MODULES)
+    named = [getattr(intrabench, name) for name in intrabench._MODULES]
+    assert all(one.__doc__ for one in named if inspect.isclass(one) or inspect.isfunction(one))
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    section = page.partition("## What is public")[2].partition("\n## ")[0]
+    elsewhere, imported = set(re.findall(r"`intrabench\.([\w.]+)`", section)), set()
+    own = [page.read_text(encoding="utf-8") for room in PARTS[:-1] for page in (ROOT / room).glob("*.py")]
+    for code in [*own, *(code for page in documented.PAGES for code in documented.blocks(page, "python"))]:
+        for node in ast.walk(ast.parse(code)):
+            if isinstance(node, ast.Import):
+                imported |= {one.name.partition(".")[2] for one in node.names if one.name.startswith("intrabench")}
+            elif isinstance(node, ast.ImportFrom) and (module := node.module or "").partition(".")[0] == "intrabench":
+                imported.add(module.partition(".")[2])
+                assert module != "intrabench" or {one.name for one in node.names} <= set(intrabench._MODULES)
+    assert imported - {""} == elsewhere
 
 
 def test_the_page_on_python_lists_the_functions() -> None:

@@ -12,16 +12,15 @@ from intrabench.errors import PartialResults
 from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, made_spec
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from intrabench.engine.verify import Verdict
     from intrabench.publishing.board.submission import Submission
     from intrabench.publishing.methods.methods import Methods
+    from intrabench.reporting.comparison import Comparisons
+    from intrabench.reporting.display import ResultTable
     from intrabench.reporting.reference.claims import PublishedClaims
     from intrabench.results.compact import Compacted
     from intrabench.results.merge import Merged
     from intrabench.results.selection import Selection
-    from intrabench.statistics.compare import Comparison
 
 Folder: TypeAlias = str | Path | None
 """A results folder; None: ``results`` of the workspace, else ``intrabench-results``."""
@@ -73,14 +72,14 @@ def table(
     common: bool = False,
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
-) -> pl.DataFrame:
+) -> ResultTable:
     """Effort against a metric: by default a line per prompter and model, and a column per data set.
 
     metric: empty is what the protocol of the results reports, if all have the same, else dice. round: number of
     corrections after which to read the state; None: the last. by, columns: columns whose values define lines and
     columns. spread: ``seed``, ``hand`` or ``group``. difficulty: a line per target, the hardest first. correlate:
     numbers whose correlations are shown, or ``all``. The others are those of ``intrabench table``. The frame has every
-    column; `intrabench table` leaves out what is the same in all lines.
+    column; it shows those that ``intrabench table`` shows, and its `full` all of them.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together. What the table lacks
@@ -88,6 +87,7 @@ def table(
     """
     # At the beginning, where nothing is local but the arguments.
     arguments = {name: value for name, value in locals().items() if name not in ("out", "plugin", "chosen")}
+    from intrabench.reporting.display import ResultTable
     from intrabench.reporting.make_table import make_table
 
     _add(plugin)
@@ -97,7 +97,7 @@ def table(
     folder = _folder(out)
     found = make_table(folder, **arguments, selection=_selection(chosen))
     _warn([folder], [*found.left_out, *filter(None, [found.lost])])
-    return found.frame
+    return ResultTable.of(found.frame, found.parts)
 
 
 @typed
@@ -114,7 +114,7 @@ def compare(
     by: str = "",
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
-) -> dict[str, Comparison]:
+) -> Comparisons:
     """Compare two results folders, or two models or prompters in one, target by target; differences are B - A.
 
     by: pairs apart by ``label``, ``difficulty`` or ``difficulty_in_label``.
@@ -198,7 +198,7 @@ def power(
     by: str = "",
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
-) -> pl.DataFrame:
+) -> ResultTable:
     """How many patients a comparison needs, from the differences of two lines; or of every two models.
 
     a, b, by: as of `compare`. difference: the true difference to see, in units of the metric; "found": the one of the
@@ -212,6 +212,7 @@ def power(
     Raises:
         IntraBenchError: a name is unknown, or nothing is in common. What the results lack is a warning.
     """
+    from intrabench.reporting.display import ResultTable
     from intrabench.reporting.power import make_power
 
     _add(plugin)
@@ -220,7 +221,7 @@ def power(
     how: dict[str, Any] = {**given, "failed": failed, "empty": empty, "by": by, "alpha": alpha, "power": power}
     found = make_power(_folder(out), one, other, difference=str(difference), **how, selection=_selection(chosen))
     _warn(found.folders, found.left_out)
-    return found.frame
+    return ResultTable.of(found.frame, found.parts)
 
 
 @typed

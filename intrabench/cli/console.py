@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from intrabench.cli.fitting import Column
+    from intrabench.reporting.display import Part
     from intrabench.reporting.footnotes import Footnotes
 
 _ROOM = 16
@@ -123,6 +124,15 @@ def print_frame(
         )
     if notes:
         echo_sentences(*notes.lines(), hanging="   ")
+
+
+def print_parts(parts: Sequence[Part], everything: str = "") -> None:
+    """Print tables and sentences; everything: as of `print_frame`."""
+    for part in parts:
+        if isinstance(part, str):
+            echo_sentences(part)
+        else:
+            print_frame(part.frame, part.heading, part.notes, keys=part.keys, right=part.right, everything=everything)
 
 
 _WHOLE, _COUNTED = ("model", "method", "ml", "pixels", "case", "target"), ("round", "asked")

@@ -16,6 +16,7 @@ from intrabench.cli.options import completes, of_results
 from intrabench.cli.report import Empty, Failed, How, Metric
 from intrabench.cli.results import Out, tell_lacking
 from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
+from intrabench.cli.verbosity import quiet
 from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
@@ -196,9 +197,11 @@ def board_build(
     ] = None,
 ) -> None:
     """Make the site of all submissions in a folder. Exit code 1: some were refused, and are not on it."""
+    from intrabench.engine.progress.display import showing_steps
     from intrabench.publishing.board.site import build
 
-    refused, tables = build(submissions, site, title, checks)
+    with showing_steps(quiet=quiet()) as say:
+        refused, tables = build(submissions, site, title, checks, say)
     for one in refused:
         echo(*(f"{one.folder.name} is refused: {problem}" for problem in one.problems), err=True)
     if not tables:

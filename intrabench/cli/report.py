@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,8 +11,9 @@ import typer
 
 from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes, of_results
-from intrabench.cli.results import Out, tell_lacking, tell_selection
+from intrabench.cli.results import Out, tell_lacking, tell_page, tell_selection
 from intrabench.cli.shared import Json, Plugins, add_plugins, flag, show
+from intrabench.cli.verbosity import quiet
 from intrabench.errors import IntraBenchError
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from intrabench.reporting.make_table import Table
     from intrabench.reporting.reference.claims import PublishedClaims
     from intrabench.results.selection import Selection
-    from intrabench.statistics.compare import Comparison
 
 Metric = Annotated[
     str,
@@ -109,22 +109,16 @@ def table(
 
 def show_table(table: Table, format: str = "text", everything: str = "--csv has everything") -> None:
     """Print a table with its footnotes, and below it the models that were trained on the data."""
-    from intrabench.cli.console import print_frame
+    from intrabench.cli.console import print_parts
     from intrabench.reporting.formats import formatted
-    from intrabench.reporting.table import readable, seen_in_training
+    from intrabench.reporting.table import readable
 
-    frame = table.frame if format in ("csv", "json") else readable(table.frame)
-    notes = table.notes.of(frame.columns)
-    if format != "text":
-        echo(*formatted(frame, format, notes).removesuffix("\n").split("\n"))
-        echo(*filter(None, [table.lost]), err=True)
+    if format == "text":
+        print_parts(table.parts, everything)
         return
-    numbers = [name for name, kind in table.frame.schema.items() if kind.is_numeric()]  # some are texts by now
-    print_frame(
-        frame, "; ".join(filter(None, [table.heading, table.lost])), notes, right=numbers, everything=everything
-    )
-    for warning in seen_in_training(table.rows):
-        echo(warning)
+    frame = table.frame if format in ("csv", "json") else readable(table.frame)
+    echo(*formatted(frame, format, table.notes.of(frame.columns)).removesuffix("\n").split("\n"))
+    echo(*filter(None, [table.lost]), err=True)
 
 
 @of_results()
@@ -153,6 +147,7 @@ def compare(
     """Compare two runs, models or prompters on the same targets. Exit code 1: B is significantly worse somewhere."""
     names = ("a", "b", "metric", "round", "aggregation", "failed", "empty", "selection")
     arguments: dict[str, Any] = {name: value for name, value in locals().items() if name in names}
+    from intrabench.cli.console import print_parts
     from intrabench.reporting.comparison import as_json, long, make_comparison, make_published_comparison
     from intrabench.reporting.formats import formatted
     from intrabench.statistics.contests import folders_of
@@ -178,22 +173,10 @@ def compare(
         echo(*formatted(long(found), "csv").removesuffix("\n").split("\n"))
         tell_selection(selection)
     else:
-        _show_comparison(found, a, b)
+        print_parts(found.parts, everything="--csv has everything")
     tell_lacking(*folders_of(folder, a, b))
     if any(one.worse for one in found.values()):
         raise typer.Exit(1)
-
-
-def _show_comparison(found: Mapping[str, Comparison], a: str, b: str) -> None:
-    """Print the tables of a comparison, each definition once, and what to know of single pairs."""
-    from intrabench.cli.console import echo_sentences, print_frame
-    from intrabench.reporting.comparison import RIGHT, comparison_tables, definitions, heading, remarks
-
-    echo_sentences(heading(found, a, b))
-    for table in comparison_tables(found, a, b):
-        everything = "--csv has everything"
-        print_frame(table.frame, table.heading, table.notes, keys=table.keys, right=RIGHT, everything=everything)
-    echo_sentences(*definitions(found, a, b), *remarks(found, a, b))
 
 
 @of_results()
@@ -229,18 +212,16 @@ def power(
     """Say how many patients a comparison needs, the smallest difference it can see, and where differences vary."""
     apart = ("out", "format", "csv", "json", "plugin")
     given: dict[str, Any] = {name: value for name, value in locals().items() if name not in ("apart", *apart)}
-    from intrabench.cli.console import echo_sentences, print_frame
+    from intrabench.cli.console import print_parts
     from intrabench.reporting.footnotes import Footnotes
     from intrabench.reporting.formats import formatted
-    from intrabench.reporting.power import RIGHT, make_power
+    from intrabench.reporting.power import make_power
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     found, kind = make_power(results_folder(out), **given), "csv" if csv else "json" if json else format
     if kind == "text":
-        everything = "--csv has everything"
-        print_frame(found.readable, found.heading, found.notes, keys=found.keys, right=RIGHT, everything=everything)
-        echo_sentences(*found.said)
+        print_parts(found.parts, everything="--csv has everything")
     else:
         frame = found.frame if kind in ("csv", "json") else found.readable
         notes = Footnotes() if kind in ("csv", "json") else found.notes
@@ -261,16 +242,14 @@ def _numbers(words: str) -> list[float]:
 
 def _show_published(claims: PublishedClaims, a: str, b: str, format: str) -> None:
     """Print our numbers beside published ones, and what the probabilities assume."""
-    from intrabench.cli.console import echo_sentences, print_frame
-    from intrabench.reporting.comparison import published_frame
+    from intrabench.cli.console import print_parts
+    from intrabench.reporting.comparison import published_parts
     from intrabench.reporting.formats import formatted
 
     if format != "text":
         echo(*formatted(claims.frame, format).removesuffix("\n").split("\n"))
         return
-    frame, keys = published_frame(claims.frame), claims.frame.columns[:4]
-    print_frame(frame, f"dice of {b} beside {a} as published:", claims.notes, keys=keys, right=frame.columns[4:])
-    echo_sentences(*claims.said)
+    print_parts(published_parts(claims, a, b))
 
 
 @of_results()
@@ -302,6 +281,7 @@ def report(
     selection: Selection,
 ) -> None:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets."""
+    from intrabench.engine.progress.display import showing_steps
     from intrabench.reporting.page.page import write_report
     from intrabench.reporting.page.render import is_html
     from intrabench.statistics.statistic import statistic_of
@@ -314,8 +294,9 @@ def report(
         raise IntraBenchError(f"--targets {number} is no name; the number of targets shown is --views {number}")
     folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
     tables = list(_rating_tables(ratings)) if ratings else []
-    unread = write_report(folder, file, views, statistic, tables, title, selection)
-    note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    with showing_steps(quiet=quiet()) as say:
+        unread = write_report(folder, file, views, statistic, tables, title, selection, say)
+    tell_page(file)
     tell_lacking(folder, unread=unread)
     if open and not webbrowser.open(file.absolute().as_uri()):
         echo(f"no browser could be opened; open {file} yourself", err=True)

@@ -258,6 +258,11 @@ def tell_selection(selection: Selection) -> None:
     echo(*filter(None, [selection.words]), err=True)
 
 
+def tell_page(file: Path) -> None:
+    """Say how large a page is, and at which address a browser finds it."""
+    note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB): {file.absolute().as_uri()}")
+
+
 def tell_lacking(*folders: Path, unread: Sequence[str] = ()) -> None:
     """Print what results folders lack, and what else was not read; damaged parts end the command with exit code 1."""
     from intrabench.statistics.soundness import is_partial

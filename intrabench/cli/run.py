@@ -137,7 +137,8 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
         show(rows)
     for line in summary.moved + summary.valueless + summary.meaningless + summary.not_applicable:
         echo(line, err=True)
-    note(f"results in {folder}; `{command}{_out_option(out)}` shows all of them")
+    table, page = (f"`{one}{_out_option(out)}`" for one in (command, command.replace(" table", " report", 1)))
+    note(f"results in {folder}; {table} shows all of them, {page} as one HTML file")
     if option := further(rows["prompter"].unique()):
         note(f"`{command} {option}{_out_option(out)}` shows how much it matters where people click")
     kept = options.cache_embeddings is not False and summary.encode_s > 0

@@ -11,7 +11,7 @@ import typer
 
 from intrabench.cli import options as o
 from intrabench.cli.console import echo, note
-from intrabench.cli.results import Out, tell_lacking
+from intrabench.cli.results import Out, tell_lacking, tell_page
 from intrabench.cli.run import options_of, play
 from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
 
@@ -338,5 +338,5 @@ def superpixels_report(
     add_plugins(plugin)
     folder = results_folder(out)
     write_superpixels(folder, file, method, selection)
-    note(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)")
+    tell_page(file)
     tell_lacking(folder)

@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.documents import Unreadable, read_json, write_json
 from intrabench.files.names import file_name
-from intrabench.models.base import Model, Request
+from intrabench.models.base import Model, Request, Runtime
 from intrabench.play.lockstep import ask
 from intrabench.volume import Volume
 from intrabench.workspace import data_root
@@ -77,8 +77,13 @@ def measured(runner: ModelRunner, volume: Volume, requests: Sequence[Request]) -
         memory_mb=memory,
         first_ms=round(1000 * median(first), 2),
         next_ms=round(1000 * median(further), 2),
-        device=f"{runner.model.runtime.device}, {runner.model.runtime.dtype}",
+        device=place_of(runner.model.runtime),
     )
+
+
+def place_of(runtime: Runtime) -> str:
+    """Where a model computes, with the precision, as in `Cost.device`."""
+    return f"{runtime.device}, {runtime.dtype}"
 
 
 def remember(model: Model, cost: Cost) -> None:

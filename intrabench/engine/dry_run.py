@@ -6,26 +6,23 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-import polars as pl
-
 from intrabench.datasets.base import Dataset, NotFetched, data_size
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.engine.availability import find_available
-from intrabench.engine.cost import recalled
+from intrabench.engine.estimate import Estimate, Estimates
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.options import Options
-from intrabench.engine.progress.tally import lasting
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import foreign, several
-from intrabench.results.parts import finished_sessions, read_rows
-from intrabench.results.schema import MACHINE
+from intrabench.models.parts.embedding_cache import usage_line
+from intrabench.results.parts import finished_sessions
 
 
 def describe(options: Options, folder: Path) -> list[str]:
-    """Lines for people: downloads and their state, sessions per model, how many are finished, and what is missing."""
+    """Lines for people: downloads and their state, sessions per model and what they take, and what is missing."""
     found = find_available(options)
     job = make_unplayed(options) if found.none else make_run(found.options)
     try:
@@ -50,7 +47,7 @@ def _described(job: Job, folder: Path) -> list[str]:
     if not unknown:
         check_targets([index for index in indexes.values() if index], job.targets)
     done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
-    rows = read_rows(folder, _MEASURED, metrics=False) if folder.is_dir() else None
+    estimates, playing = Estimates(folder, job.rounds), list[ModelRunner]()
     total = finished = 0
     for runner in job.runners:
         keys = [
@@ -64,33 +61,32 @@ def _described(job: Job, folder: Path) -> list[str]:
         each = len(job.prompters_for(runner.model)) * len(job.seeds)
         more = f", and {each} for each selected target of {several(len(unknown), 'further case')}" if unknown else ""
         lines.append(f"{runner.label}: {several(len(keys), 'session')} on {runner.device}, {here} finished{more}")
-        lines[-1] += _time(runner, len(keys) - here, job.rounds, rows)
+        if left := len(keys) - here:
+            lines[-1] = "; ".join([lines[-1], *_taken(runner, estimates.of(runner, left), job.save_masks)])
+        if left or unknown:
+            playing.append(runner)
     least = "at least " if unknown or unlisted else ""
     lines.append(
         f"total: {least}{several(total, 'session')}, {finished} finished, {total - finished} to do; results in {folder}"
     )
-    return lines + _uncounted(unknown)
+    return lines + _embeddings(playing) + _uncounted(unknown)
 
 
-SHORT_S = 60.0
-"""It is not worth a word if all sessions take less seconds than this."""
+def _taken(runner: ModelRunner, estimate: Estimate, masks: bool) -> list[str]:
+    """What sessions of a model take, as far as that is known; masks: whether these are kept."""
+    found = [estimate.time]
+    if estimate.memory_mb:
+        where = "memory" if runner.model.runtime.device == "cpu" else "memory of the GPU"
+        found.append(f"up to {estimate.memory_mb:.0f} MiB of {where} in each worker")
+    if masks:
+        found.append(f"masks {data_size(estimate.masks_mb)}")
+    return [*filter(None, found)]
 
-_MEASURED = ("session", "model", "device", "dtype", "encode_s", "segment_s")
 
-
-def _time(runner: ModelRunner, sessions: int, rounds: int, rows: pl.DataFrame | None) -> str:
-    """About how long sessions of a model take one after the other, and how that is known; empty below `SHORT_S`."""
-    model, seconds, how = runner.model, 0.0, ""
-    if rows is not None:
-        runtime = model.runtime
-        of_model = rows.filter(model=model.short_spec, device=runtime.device, dtype=runtime.dtype)
-        if played := of_model["session"].n_unique():
-            spent = of_model.select(MACHINE.sum()).item()
-            seconds, how = sessions * spent / played, f"about {{}} as {several(played, 'session')} here took"
-    if not how and (cost := recalled(model)) is not None:
-        seconds = sessions * (rounds + 1) * cost.next_ms / 1000
-        how = "at least {} as `intrabench check` measured an answer"
-    return f"; {how.format(lasting(seconds))}" if seconds >= SHORT_S else ""
+def _embeddings(runners: Sequence[ModelRunner]) -> list[str]:
+    """How much disk embeddings take and may take, if one of the models keeps any."""
+    kept = [one.model.runtime.embeddings_gb for one in runners if one.model.encodes and one.model.runtime.embeddings]
+    return [usage_line(kept[0], least=0)] if kept else []
 
 
 def _unlisted(dataset: Dataset) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 
 from intrabench.datasets.cases.trusted_folders import note_given
 from intrabench.engine.availability import fetch_weights, find_available
+from intrabench.engine.estimate import long_ones
 from intrabench.engine.executors.make import make_executors, plays_in_process
 from intrabench.engine.executors.timeout import after
 from intrabench.engine.failure_limit import failure_limit
@@ -69,6 +70,8 @@ def execute(
                 plan.begin_at(random.random())
             manifest.prepared = plan.ready
             scheduler = Scheduler(plan, writer, reporter)
+            for line in long_ones(scheduler.missing, folder, job.rounds):
+                reporter.note(line)
             manifest.summary, manifest.open_cases = writer.summary, lambda: scheduler.queue.cases
             with make_executors(found.options, scheduler) as executors, after(limit_s, scheduler.stop, executors):
                 scheduler.run(executors)

@@ -12,6 +12,7 @@ from intrabench.engine.executors.placement import MOST
 from intrabench.engine.plan import ImageTask, Plan
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.result_batches import failed
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.shared_task import SharedTask
 from intrabench.engine.task_locks import TaskLocks
 from intrabench.engine.task_queue import TaskQueue
@@ -65,6 +66,12 @@ class Scheduler:
         """Have all executors end soon; what is complete is kept. Called from any thread."""
         self.queue.stop()
         executors.stop()
+
+    @property
+    def missing(self) -> list[tuple[ModelRunner, int]]:
+        """How many sessions of each model are to be played, as far as the cases are ready."""
+        tasks = list(self._expected.items())
+        return [(one, sum(number for task, number in tasks if task.runner is one)) for one in self.job.runners]
 
     @property
     def executors(self) -> int:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.footnotes import NONE, Footnotes, few_patients, infinite_marks
+from intrabench.reporting.display import Part, ResultTable, Section, as_html, as_text
+from intrabench.reporting.footnotes import Footnotes, few_patients, infinite_marks
 from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import names_in
@@ -34,14 +35,30 @@ RIGHT = ("difference", "95 % interval", FALSE, "p", "superiority")
 _COUNTS = ("wins", "ties", "losses", "units", "infinite", "both_infinite", "others", "superiority")
 
 
-@dataclass(frozen=True)
-class ComparisonTable:
-    """A table of a comparison for people: its heading, the columns that say what a line is, and marks at numbers."""
+class Comparisons(dict[str, Comparison]):
+    """A comparison for each pair of lines, by what the two have in common; together they show themselves as the
+    terminal shows them. a, b: the lines.
+    """
 
-    heading: str
-    frame: pl.DataFrame
-    keys: Sequence[str]
-    notes: Footnotes = NONE
+    def __init__(self, found: Mapping[str, Comparison], a: str, b: str) -> None:
+        super().__init__(found)
+        self.a, self.b = a, b
+
+    @property
+    def parts(self) -> list[Part]:
+        """What people see: tables, each definition once, and what to know of single pairs."""
+        a, b = self.a, self.b
+        tables = comparison_tables(self, a, b)
+        return [heading(self, a, b), *tables, *definitions(self, a, b), *remarks(self, a, b)]
+
+    def __str__(self) -> str:
+        return as_text(self.parts)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.parts)
 
 
 def heading(found: Mapping[str, Comparison], a: str, b: str) -> str:
@@ -57,7 +74,7 @@ def heading(found: Mapping[str, Comparison], a: str, b: str) -> str:
     )
 
 
-def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[ComparisonTable]:
+def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[Section]:
     """The tables for people: by data set, by size, and the targets that differ most."""
     heads = [name for name in _heads(found) if name not in _common(found)]
     datasets, sizes = (_stacked(found, part) for part in ("datasets", "sizes"))
@@ -66,23 +83,25 @@ def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[C
     bounds = pl.format("{} to {}", *(pl.col(name).map_elements(text_of, pl.String) for name in ("from_ml", "to_ml")))
     places, kinds = [*heads, "dataset"], [*heads, "size", unit]
     tables = [
-        ComparisonTable("", _in_words(datasets, places), places, _marks(datasets)),
-        ComparisonTable(
+        Section("", _in_words(datasets, places), _marks(datasets), places, RIGHT),
+        Section(
             "by size, all targets with equal weight:",
             _in_words(sizes.with_columns(bounds.alias(unit)), kinds),
-            kinds,
             _marks(sizes),
+            kinds,
+            RIGHT,
         ),
         *(_most(head if heads else "", one, a, b) for head, one in found.items()),
     ]
     return [one for one in tables if not one.frame.is_empty()]
 
 
-def _most(head: str, one: Comparison, a: str, b: str) -> ComparisonTable:
+def _most(head: str, one: Comparison, a: str, b: str) -> Section:
     who = ["dataset", "case", "target"]
     sides = [pl.col(name).alias(head) for name, head in zip("ab", (a, b), strict=True)]
     frame = one.extremes.select(*who, *sides, _signed("difference").alias("difference"))
-    return ComparisonTable(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
+    title = f"the targets that differ most{f', {head}' if head else ''}:"
+    return Section(title, frame, keys=who, right=RIGHT)
 
 
 def _marks(table: pl.DataFrame) -> Footnotes:
@@ -131,12 +150,15 @@ def _remarks(one: Comparison, a: str, b: str) -> list[str]:
     return [*lines, *one.warnings, *([f"{b} is {verdict}: {why}"] if verdict else [])]
 
 
-def published_frame(frame: pl.DataFrame) -> pl.DataFrame:
-    """`PublishedClaims.frame` as people read it."""
+def published_parts(claims: PublishedClaims, a: str, b: str) -> list[Part]:
+    """What people see of our numbers beside published ones, and what the probabilities assume."""
+    frame = claims.frame
     assumed = [name for name in frame.columns if name.startswith("r=")]
-    return frame.with_columns(
+    shown = frame.with_columns(
         *(pl.col(name).map_elements(probability, pl.String).fill_null("-") for name in assumed), _signed("difference")
     )
+    title = f"dice of {b} beside {a} as published:"
+    return [Section(title, shown, claims.notes, frame.columns[:4], frame.columns[4:]), *claims.said]
 
 
 def long(found: Mapping[str, Comparison]) -> pl.DataFrame:
@@ -242,7 +264,7 @@ def make_comparison(
     empty: str,
     by: str = "",
     selection: Selection = EVERYTHING,
-) -> dict[str, Comparison]:
+) -> Comparisons:
     """A comparison for each pair of lines, by what the two have in common; a, b and by as for `contests`.
 
     metric: empty is the number that leads in the protocols of the rows, averaged as they do, if they agree; else dice.
@@ -272,7 +294,7 @@ def make_comparison(
             selection=about(selection, settings.metric, parts),
             pixels={*contest.a["dataset"], *contest.b["dataset"]} <= pictures,
         )
-    return found
+    return Comparisons(found, a, b)
 
 
 def make_published_comparison(
@@ -302,4 +324,5 @@ def make_published_comparison(
     found = published_claims(
         rows, a, b, statistic.how, statistic.policy, name=reference, round=round, correlations=correlation
     )
-    return replace(found, said=[*filter(None, [about(selection, "dice")]), *found.said, *left_out])
+    found = replace(found, said=[*filter(None, [about(selection, "dice")]), *found.said, *left_out])
+    return replace(found, frame=ResultTable.of(found.frame, published_parts(found, a, b)))

@@ -13,6 +13,7 @@ from intrabench.protocols import Protocol
 from intrabench.reporting.click_tables import ClickTable, click_table
 from intrabench.reporting.correlations import make_correlations
 from intrabench.reporting.difficulty import make_difficulty
+from intrabench.reporting.display import Part, Section
 from intrabench.reporting.footnotes import Footnotes, Place, footnotes, with_words
 from intrabench.reporting.numbers import numbers_heading, numbers_places, numbers_table
 from intrabench.reporting.spread import NONE_SHARED, make_spread
@@ -24,10 +25,12 @@ from intrabench.reporting.table import (
     few_places,
     names_in,
     places,
+    readable,
     reference_places,
     referenced,
     round_places,
     round_table,
+    seen_in_training,
 )
 from intrabench.results.current import IDENTITY
 from intrabench.results.selection import EVERYTHING, Selection
@@ -62,6 +65,15 @@ class Table:
     left_out: Sequence[str] = ()
     notes: Footnotes = field(default_factory=Footnotes)
     lost: str = ""
+
+    @property
+    def parts(self) -> list[Part]:
+        """What people see first: the columns that they compare, and below them the models trained on the data."""
+        frame = readable(self.frame)
+        numbers = [name for name, kind in self.frame.schema.items() if kind.is_numeric()]  # some are texts by now
+        heading = "; ".join(filter(None, [self.heading, self.lost]))
+        section = Section(heading, frame, self.notes.of(frame.columns), right=numbers)
+        return [section, *seen_in_training(self.rows)]
 
 
 def table_of_run(rows: pl.DataFrame, preset: Protocol) -> Table:

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
+from intrabench.reporting.display import Part, Section
 from intrabench.reporting.footnotes import Footnotes, infinite_marks
 from intrabench.reporting.table import names_in
 from intrabench.results.selection import EVERYTHING, Selection
@@ -56,6 +57,11 @@ class PowerTable:
     said: Sequence[str]
     left_out: Sequence[str]
     folders: Sequence[Path]
+
+    @property
+    def parts(self) -> list[Part]:
+        """What people see first."""
+        return [Section(self.heading, self.readable, self.notes, self.keys, RIGHT), *self.said]
 
 
 def make_power(

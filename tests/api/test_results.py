@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import warnings
 from collections.abc import Callable
@@ -38,6 +39,30 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _results(played: Path, data: Path) -> None:
     shutil.copytree(played / "data", data)
     shutil.copytree(played / "results", "intrabench-results")
+
+
+def test_tables_and_comparisons_show_what_the_terminal_shows(say: Callable[..., Said]) -> None:
+    """Its lines, but for how they are drawn; a frame that is made of a table shows everything."""
+
+    def lines(text: str) -> list[list[str]]:
+        rows = [re.sub("[│┆┃]", " ", line).split() for line in text.splitlines()]
+        return [words for words in rows if words and not set(words[0]) & set("┌╞└┏┡╇━─╪┴")]
+
+    table, found = intrabench.table(), intrabench.compare("box_fill", "random_walker")
+    power, sides = intrabench.power(), ("box_fill", "random_walker")
+    assert lines(str(table)) == lines(say("table").out)
+    assert lines(str(found)) == lines(say("compare", *sides).out)
+    assert lines(str(power)) == lines(say("power").out)
+    assert repr(table) == str(table)
+    assert "human s" in table._repr_html_()
+    assert "superiority" in found._repr_html_()
+    assert "protocol" in table.columns
+    assert "protocol" not in table._repr_html_()
+    assert "protocol" in table.full()._repr_html_()
+    assert "protocol" in str(table.select("protocol"))
+    assert type(table.full()) is pl.DataFrame
+    assert table.full().equals(table)
+    assert str(table.clone()) == str(table.full())
 
 
 @pytest.mark.parametrize(

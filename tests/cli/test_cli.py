@@ -19,6 +19,7 @@ from intrabench.cli.main import app, named
 from intrabench.datasets.cases import store
 from intrabench.engine.cost import Cost, remember
 from intrabench.registry import registry
+from intrabench.results.masks import masks_file
 from tests.conftest import Said
 
 PHANTOM = "phantom:shape=16x32x32,instances=2,orientation=LPI"
@@ -114,13 +115,34 @@ def test_run_table_export_and_the_second_run(say: Callable[..., Said], wording: 
 
 def test_a_dry_run_says_how_long(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
     words = ["run", "-m", "box_fill", "-p", "box_slice", "-d", PHANTOM, "--out", "out"]
-    say(*words)
+    more = [*words, "--seed", "0..9"]
+    assert "sessions, about" not in say(*words).err  # nothing is known of the first
     (part,) = Path("out/rows").iterdir()
-    pl.read_parquet(part).with_columns(encode_s=pl.lit(100.0), segment_s=pl.lit(20.0)).write_parquet(part)
-    assert say(*words, "--seed", "0..9", "--dry-run").out.splitlines()[0] == wording
+    measured = {"encode_s": 100.0, "segment_s": 20.0, "peak_memory_mb": 410.0}
+    pl.read_parquet(part).with_columns(**{name: pl.lit(one) for name, one in measured.items()}).write_parquet(part)
+    assert say(*more, "--dry-run").out.splitlines()[0] == wording
+    assert say(*more, "--dry-run", "--save-masks").out.splitlines()[0] == wording  # none of which is kept
+    Path("out/masks").mkdir()
+    for session in pl.read_parquet(part)["session"].unique():
+        masks_file(Path("out"), session).write_bytes(bytes(2_000_000))
+    assert say(*more, "--dry-run", "--save-masks").out.splitlines()[0].endswith("; masks 36 MB")
     remember(intrabench.model("grabcut"), Cost(None, None, None, 100.0, 5000.0, 4000.0, "cpu, float32"))
-    words[2] = "grabcut"
-    assert say(*words, "--seed", "0..9", "--dry-run").out.splitlines()[0] == wording
+    assert say("run", "-m", "grabcut", *more[3:], "--dry-run").out.splitlines()[0] == wording
+    remember(intrabench.model("grabcut"), Cost(None, None, None, 100.0, 5000.0, 4000.0, "cuda, float32"))
+    assert "check" not in say("run", "-m", "grabcut", *more[3:], "--dry-run").out  # which is of another machine's
+    lines = say(*more).err.splitlines()
+    (long,) = (line for line in lines if "18 sessions" in line)
+    assert long == wording
+    assert lines.index(long) < next(n for n, line in enumerate(lines) if line.startswith("20 sessions"))
+    assert long not in say(*more).err  # all are finished
+
+
+def test_a_dry_run_says_how_much_disk_embeddings_take(say: Callable[..., Said]) -> None:
+    words = ["run", "-p", "box_slice", "-d", PHANTOM, "--dry-run", "--cache-gb", "3"]
+    line = " 0.0 of 3 GB"
+    assert line not in say(*words, "-m", "box_fill").out  # which encodes nothing
+    assert line in say(*words, "-m", "litemedsam", "--weights", "random").out
+    assert line not in say(*words[:-2], "-m", "litemedsam", "--weights", "random", "--no-cache-embeddings").out
 
 
 def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said], wording: SnapshotAssertion) -> None:

@@ -36,6 +36,7 @@ def test_it_opens_in_a_browser(say: Callable[..., Said], monkeypatch: pytest.Mon
     said = say("report", "a.html", "--out", "out", "--open")
     assert said.code == 0
     assert asked == [Path("a.html").absolute().as_uri()]
+    assert said.out.endswith(f": {asked[0]}\n")
     assert ("; open a.html yourself" in said.err) != opens
 
 

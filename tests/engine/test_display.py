@@ -220,12 +220,12 @@ def test_steps_without_a_run_are_a_line_on_a_terminal_that_goes(
 def test_commands_that_take_long_say_their_steps(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, say: Callable[..., Said], wording: SnapshotAssertion
 ) -> None:
-    said: list[tuple[str, str]] = []
+    said: list[str] = []
 
     @contextmanager
-    def noted(quiet: bool = False) -> Iterator[None]:
-        with progress.listen(lambda phase, what, about: said.append((what, about))):
-            yield
+    def noted(quiet: bool = False) -> Iterator[Callable[[str], None]]:
+        with progress.listen(lambda phase, what, about: said.append(progress.joined(what, about))):
+            yield said.append
 
     monkeypatch.setattr("intrabench.engine.progress.display.showing_steps", noted)
     phantom = "phantom:shape=16x32x32,instances=2"
@@ -233,7 +233,32 @@ def test_commands_that_take_long_say_their_steps(
     assert say(*run, "--save-masks", "--out", str(tmp_path / "out")).code == 0
     assert say("export", "masks", str(tmp_path / "nii"), "--out", str(tmp_path / "out")).code == 0
     assert say("data", "check", phantom).code == 0
-    assert [one for one in said if one[0].startswith(("writing mask", "reading case"))] == wording
+    assert say("report", "report.html", "--out", str(tmp_path / "out")).code == 0
+    words = (
+        "submit",
+        str(tmp_path / "all" / "mine"),
+        "--name",
+        "us",
+        "--contact",
+        "https://example.org",
+        "--licence",
+        "CC0-1.0",
+    )
+    assert say(*words, "--out", str(tmp_path / "out")).code == 0
+    assert say("board", "build", str(tmp_path / "all"), str(tmp_path / "site")).code == 0
+    during = ("opening", "closing", "playing", "scoring", "writing tables", "writing models")
+    assert [what for what in said if what and not what.startswith(during)] == wording
+
+
+@pytest.mark.usefixtures("capsys")
+def test_what_is_said_to_the_line_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    err = terminal(monkeypatch)
+    with showing_steps() as say:
+        say("computing tables and curves")
+        deadline = time.monotonic() + 30
+        while "curves" not in err.getvalue() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    assert "computing tables and curves" in err.getvalue()
 
 
 def test_a_finished_run_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,14 +35,32 @@ def test_lengths_of_time(seconds: float, words: str) -> None:
 def test_the_rate_is_known_after_three_notices_and_ten_seconds_and_the_first_gap_does_not_count() -> None:
     rate = Rate()
     rate.add(1000.0, 7)  # a quarter of an hour of loading says nothing about sessions
-    assert rate.at(1000.0) is None
+    assert rate.at(1000.0, 1000) is None
     rate.add(1008.0, 4)
-    assert rate.at(1008.0) is None
-    assert rate.at(1018.0) is None  # two notices
+    assert rate.at(1008.0, 1000) is None
+    assert rate.at(1018.0, 1000) is None  # two notices
     rate.add(1009.0, 1)
-    assert rate.at(1009.0) is None  # nine seconds
+    assert rate.at(1009.0, 1000) is None  # nine seconds
     rate.add(1017.0, 4)
-    assert rate.at(1017.0) == pytest.approx(9 / 17, rel=0.02)
+    assert rate.at(1017.0, 1000) == pytest.approx(9 / 17, rel=0.02)
+
+
+def test_few_notices_are_enough_after_a_minute_of_playing_and_a_tenth_of_the_sessions() -> None:
+    slow = tally(16)
+    slow.doing(500.0, "cpu", "loading litemedsam")
+    slow.doing(520.0, "cpu", "playing 8 sessions: spine_ct, case ct-22, litemedsam")
+    slow.advance(1060.0, 8, 0, [])
+    assert slow.facts(1060.0)[1] == "about 9 min left"
+    assert slow.facts(1300.0)[1] == "about 9 min left"
+    assert slow.facts(1900.0)[1] == "about 14 min left"  # nothing for 14 minutes
+    first = tally(96)
+    first.doing(20.0, "cpu", "playing 1 session: spine_ct, case ct-22, litemedsam")  # for which the image is encoded
+    first.advance(90.0, 1, 0, [])
+    assert first.facts(90.0) == ["0 failed"]
+    short = tally(16)
+    short.doing(20.0, "cpu", "playing 8 sessions: spine_ct, case ct-22, litemedsam")
+    short.advance(70.0, 8, 0, [])
+    assert short.facts(70.0) == ["0 failed"]
 
 
 def test_a_steady_rate_is_that_rate_however_slow() -> None:
@@ -50,9 +68,9 @@ def test_a_steady_rate_is_that_rate_however_slow() -> None:
         rate = Rate()
         for number in range(60):
             rate.add(gap * number, 2)
-        assert rate.at(gap * 59) == pytest.approx(2 / gap)
-        assert rate.at(gap * 60) == pytest.approx(2 / gap)  # the next is not late yet
-        late = rate.at(gap * 70)
+        assert rate.at(gap * 59, 1000) == pytest.approx(2 / gap)
+        assert rate.at(gap * 60, 1000) == pytest.approx(2 / gap)  # the next is not late yet
+        late = rate.at(gap * 70, 1000)
         assert late is not None
         assert late < 0.9 * 2 / gap
 
@@ -63,7 +81,7 @@ def test_the_rate_follows_what_happens_now() -> None:
         rate.add(float(number), 10)
     for number in range(200):
         rate.add(600.0 + 10 * number, 1)
-    assert rate.at(2590.0) == pytest.approx(0.1, rel=0.2)  # it was a hundred times that; the mean of all is 2.4
+    assert rate.at(2590.0, 1000) == pytest.approx(0.1, rel=0.2)  # it was a hundred times that; the mean of all is 2.4
 
 
 def test_what_is_shown_grows_with_what_is_known() -> None:

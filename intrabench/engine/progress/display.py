@@ -167,20 +167,26 @@ def reporting(progress: bool | None = True, quiet: bool = False) -> AbstractCont
 
 
 @contextmanager
-def showing_steps(quiet: bool = False) -> Iterator[None]:
-    """Shows the steps that code says it takes (`intrabench.progress`), on terminals only, in a line that then goes."""
+def showing_steps(quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """Shows the steps that code says it takes (`intrabench.progress`, or by what this gives), on terminals only, in a
+    line that then goes.
+    """
     if quiet or in_notebook() or not can_redraw():
-        yield
+        yield lambda what: None
         return
     from rich.live import Live
     from rich.text import Text
 
     console = plain_console(stderr=True)
+
+    def show(what: str) -> None:
+        live.update(Text(cut(what, console.width)))
+
     with (
         Live(console=console, transient=True, redirect_stdout=sys.stdout.isatty()) as live,
-        listen(lambda phase, what, about: live.update(Text(cut(joined(what, about), console.width)))),
+        listen(lambda phase, what, about: show(joined(what, about))),
     ):
-        yield
+        yield show
 
 
 class File:

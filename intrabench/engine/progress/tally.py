@@ -33,15 +33,22 @@ class Rate:
     """Sessions per second of late.
 
     The older the gap between two notices, the less it counts. What came before the first notice counts nothing, because
-    models are loaded then.
+    models are loaded then and the first image is encoded, unless few notices are all that there is.
     """
 
     MEMORY = 300.0  # seconds in which what is known loses two thirds of its weight
     LEAST = 0.8  # of the weight is left after one gap, however long, so that slow sessions are averaged as well
+    LONG, PART = 60.0, 0.1  # so long and such a part of all sessions tell enough, in however few notices
 
     def __init__(self) -> None:
         self._sessions = self._seconds = self._gaps = 0.0
-        self._notices, self._last = 0, 0.0
+        self._notices, self._last, self._finished = 0, 0.0, 0
+        self._begun: float | None = None
+
+    def begin(self, now: float) -> None:
+        """Sessions are played from now on; only the first time counts."""
+        if self._begun is None:
+            self._begun = now
 
     def add(self, now: float, sessions: int) -> None:
         """Sessions are finished."""
@@ -51,12 +58,17 @@ class Rate:
             self._sessions = self._sessions * kept + sessions
             self._seconds = self._seconds * kept + gap
             self._gaps = self._gaps * kept + 1
-        self._notices, self._last = self._notices + 1, now
+        self._notices, self._last, self._finished = self._notices + 1, now, self._finished + sessions
 
-    def at(self, now: float) -> float | None:
-        """The rate; it falls while nothing is finished for longer than usual. None: too little is known yet."""
+    def at(self, now: float, of: int) -> float | None:
+        """The rate; it falls while nothing is finished for longer than usual. None: too little is known yet.
+
+        of: so many sessions are to be played.
+        """
         if self._notices < 3 or self._seconds < 10:
-            return None
+            played = 0.0 if self._begun is None else self._last - self._begun
+            enough = played >= self.LONG and self._finished >= self.PART * of
+            return self._finished / max(played, now - self._last) if enough else None
         late = now - self._last - self._seconds / self._gaps
         return self._sessions / (self._seconds + max(late, 0.0))
 
@@ -98,6 +110,8 @@ class Tally:
     def doing(self, now: float, worker: str, what: str) -> None:
         """What a worker does; "": nothing."""
         self.heard = now
+        if what.startswith("playing"):
+            self.rate.begin(now)
         known = self._workers.get(worker)
         if not what:
             self._workers.pop(worker, None)
@@ -132,7 +146,7 @@ class Tally:
     def facts(self, now: float) -> list[str]:
         """What is known beside the counts, the most important first."""
         found = [f"{self.failed} failed"] if self.total or not self.cases else []
-        rate = self.rate.at(now)
+        rate = self.rate.at(now, self.total - self.done + self.advanced)
         if rate and self.done < self.total:
             found.append(f"{'at least' if self.cases else 'about'} {_left((self.total - self.done) / rate)} left")
         if self._scored:

@@ -73,13 +73,13 @@ REPORTED = 50_000_000
 """Bytes of kept embeddings from which on runs tell about them."""
 
 
-def usage_line(quota: float) -> str:
-    """One line about what is kept, for the output of a run; empty if that is next to nothing."""
-    used = sum(size for _, _, size in _kept(folder()))
-    if used < REPORTED:
+def usage_line(quota: float, least: int = REPORTED) -> str:
+    """One line about what is kept, for the output of a run; empty if that is less than so many bytes."""
+    used, place = sum(size for _, _, size in _kept(folder())), _existing(folder())
+    if used < least:
         return ""
     line = f"embeddings for later runs: {used / 1e9:.1f} of {quota:g} GB in {folder()}"
-    if not os.access(folder(), os.W_OK) or shutil.disk_usage(folder()).free < LEFT_FREE:
+    if not os.access(place, os.W_OK) or shutil.disk_usage(place).free < LEFT_FREE:
         return f"{line}, where no more can be written: free some space, or give --no-cache-embeddings"
     return f"{line} (--no-cache-embeddings keeps none, --cache-gb sets the size)"
 

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -36,11 +36,17 @@ def submissions_in(folder: Path) -> list[Path]:
     return found
 
 
-def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> tuple[list[Submission], list[Table]]:
+def build(
+    folder: Path,
+    site: Path,
+    title: str,
+    checks: Path | None = None,
+    say: Callable[[str], None] = lambda what: None,
+) -> tuple[list[Submission], list[Table]]:
     """Build the site of all submissions in a folder, in place of an earlier one. Those with problems are left out.
 
     checks: a folder with results of checks. Lines say what was verified; a submission that gave other rows when it was
-    played again is left out.
+    played again is left out. say: is told each step.
 
     Returns:
         The submissions with problems, and the tables.
@@ -52,15 +58,19 @@ def build(folder: Path, site: Path, title: str, checks: Path | None = None) -> t
         raise IntraBenchError(f"{site} exists and is no site of a board; give another folder")
     paths = submissions_in(folder)
     results = read_results(checks, paths)
-    read = [_with_check(read_submission(path), results.get(path.resolve().name)) for path in paths]
+    read = []
+    for number, path in enumerate(paths, 1):
+        say(f"reading submission {number} of {len(paths)}")
+        read.append(_with_check(read_submission(path), results.get(path.resolve().name)))
     sound, refused = [one for one in read if not one.problems], [one for one in read if one.problems]
     if not sound:
         return refused, []
+    say("computing the tables")
     made = list(tables(sound, results))
     part = site.with_name(f".{site.name}.{unique()}")
     with writing(site):
         try:
-            _write(part, title, sound, made)
+            _write(_Pages(part, title, say), title, sound, made)
             if site.exists():
                 shutil.rmtree(site)
             put(part, site)
@@ -77,8 +87,7 @@ def _with_check(submission: Submission, result: CheckResult | None) -> Submissio
     return replace(submission, problems=[*submission.problems, differs])
 
 
-def _write(site: Path, title: str, submissions: Sequence[Submission], made: Sequence[Table]) -> None:
-    pages = _Pages(site, title)
+def _write(pages: _Pages, title: str, submissions: Sequence[Submission], made: Sequence[Table]) -> None:
     pages.write("index", "", index_content(submissions, made))
     for table in made:
         content = table_content(table, submissions)
@@ -95,11 +104,12 @@ def _write(site: Path, title: str, submissions: Sequence[Submission], made: Sequ
 class _Pages:
     """Writes pages; all texts of rows, cards and submissions are escaped, and no script runs but our own."""
 
-    def __init__(self, site: Path, title: str) -> None:
-        self._site, self._title = site, title
+    def __init__(self, site: Path, title: str, say: Callable[[str], None]) -> None:
+        self._site, self._title, self._say = site, title, say
 
     def write(self, kind: str, address: str, content: Mapping[str, Any]) -> None:
         """Write the page of a kind at an address, ``tables/NAME``; the start page has none."""
+        self._say(f"writing {address or 'index'}.html")
         parts = [asset(name, _PACKAGE) for name in _SCRIPTS[kind]]
         script = parts[0][:0].join(parts)
         shared = {

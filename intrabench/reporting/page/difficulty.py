@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
-from io import BytesIO
 from typing import Any
 
 import polars as pl
@@ -15,8 +13,7 @@ from intrabench.metrics.base import Best, merit
 from intrabench.reporting.page.grid import Cell, Grid, digits_of, interval_text, number, word
 from intrabench.reporting.page.leading_score import LeadingScore
 from intrabench.reporting.page.tables import Notes, thirds_grid
-from intrabench.reporting.page.viewer import stored_case
-from intrabench.reporting.pictures import Picture
+from intrabench.reporting.page.viewer import picture, stored_case
 from intrabench.results.masks import read_masks
 from intrabench.results.schema import STRATUM, THIRDS
 from intrabench.results.selection import Selection
@@ -119,14 +116,14 @@ def _pictures(
     for one in each.filter(pl.col("rank") <= most).iter_rows(named=True):
         here = scored.filter(*(pl.col(name) == one[name] for name in ("dataset", "case", "target")))
         try:
-            picture, answered = _picture(evaluation, one, here, lead.scale.best)
+            drawn, answered = _picture(evaluation, one, here, lead.scale.best)
         except IntraBenchError:  # the viewer tells why a target cannot be shown
             continue
         digits = lead.scale_digits
         found.append(
             {
                 **{name: one[name] for name in ("dataset", "case", "target")},
-                "picture": picture,
+                "picture": drawn,
                 "answered": answered,
                 "numbers": f"{digits_of(one['mean'], digits)} ± {digits_of(one['sd'], digits)}",
             }
@@ -143,9 +140,7 @@ def _picture(evaluation: Evaluation, one: Mapping[str, Any], played: pl.DataFram
     order = played.drop_nulls("value").sort(merit(pl.col("value"), best), descending=True)
     answer = _last_mask(evaluation, order["session"].to_list())
     target = stored.targets([one["target"]])[0]
-    content = BytesIO()
-    Picture(stored.volume, target, answer=answer).image(tiles=1).save(content, "JPEG", quality=90)
-    return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}", answer is not None
+    return picture(stored.volume, target, answer), answer is not None
 
 
 def _last_mask(evaluation: Evaluation, sessions: list[str]) -> Mask | None:

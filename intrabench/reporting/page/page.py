@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.datasets.base import Dataset
-from intrabench.errors import IntraBenchError
+from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import atomically, writing
 from intrabench.reporting.figures import sweep_figures, swept_dice
 from intrabench.reporting.footnotes import sentence, undrawn
@@ -51,7 +51,7 @@ from intrabench.statistics.evaluation import Evaluation, about, counted_rows, wi
 from intrabench.statistics.measures import DavisArea, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
-from intrabench.statistics.resample import AVERAGE, Draws, drawn_intervals, resample
+from intrabench.statistics.resample import AVERAGE, FEW, Draws, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
@@ -96,12 +96,13 @@ def write_report(
     ratings: Sequence[tuple[str, pl.DataFrame]] = (),
     title: str = "",
     selection: Selection = EVERYTHING,
+    say: Callable[[str], None] = lambda what: None,
 ) -> list[str]:
     """Write the report of a results folder.
 
     statistic: the score that leads; without a metric that of the protocol (`leading_score`). views: number of targets
     per data set in the viewer, from the worst to the best by final Dice; 0: none. ratings: tables of what people said
-    of its masks, with their headings. title: the heading. selection: of which sessions.
+    of its masks, with their headings. title: the heading. selection: of which sessions. say: is told each step.
 
     Returns:
         A sentence for each file of masks that the viewer lacks because it cannot be read.
@@ -113,11 +114,12 @@ def write_report(
     if views < 0:
         raise IntraBenchError(f"--views {views} is not a number of targets; give 0 for none, or more")
     asked = statistic or Statistic("")
+    say("reading the rows")
     rows, left_out = counted_rows(results, asked, selection, more=_SHOWN)
     lead = leading_score(rows["protocol"], asked)
     rows, lines = with_lines(rows)
     evaluation = Evaluation(results, rows, lines, lead, datasets_of(results, rows), left_out, selection=selection)
-    content = _content(evaluation, lead, views)
+    content = _content(evaluation, lead, views, say)
     content["title"] = title or content["title"]
     content["ratings"] = [
         (heading, frame_grid(table, f"ratings{number}"))
@@ -126,6 +128,7 @@ def write_report(
     ]
     if not content["ratings"]:
         del content["contents"]["ratings-section"]
+    say("writing the page")
     text = render(
         "page.html.jinja",
         content | {"warnings": [*content["warnings"], *(f"{sentence}." for sentence in left_out)]},
@@ -137,7 +140,8 @@ def write_report(
     return unread
 
 
-def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str, Any]:
+def _content(evaluation: Evaluation, lead: LeadingScore, views: int, say: Callable[[str], None]) -> dict[str, Any]:
+    say("computing tables and curves")
     rows, lines, datasets, records = evaluation.rows, evaluation.lines, evaluation.datasets, evaluation.records
     scored = scores(rows, policy=lead.policy)
     grids = _tables(evaluation, lead, scored, views)
@@ -150,8 +154,10 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int) -> dict[str
         "contents": {id: name for id, name in _CONTENTS.items() if id not in absent},
         "facts": texts.summary(rows, scored),
         "warnings": texts.warnings(evaluation, scored),
+        "with_interval": texts.with_interval(scored),
+        "few": FEW,
         **grids,
-        **_viewer(evaluation, scored, views),
+        **_viewer(evaluation, scored, views, say),
         "data_credits": credits.of_datasets(datasets),
         "model_credits": credits.of_models(lines, records),
         "runs": run_grid(records),
@@ -299,16 +305,20 @@ def _about_ranks(found: Mapping[str, Ranking], left_out: pl.DataFrame, lines: pl
     ]
 
 
-def _viewer(evaluation: Evaluation, scored: pl.DataFrame, count: int) -> dict[str, Any]:
-    chosen = samples(scored, count)
-    shown = list(views(evaluation.root, evaluation.rows, chosen, evaluation.datasets))
+def _viewer(evaluation: Evaluation, scored: pl.DataFrame, count: int, say: Callable[[str], None]) -> dict[str, Any]:
+    chosen, shown = samples(scored, count), list[dict[str, Any]]()
+    for number, view in enumerate(views(evaluation.root, evaluation.rows, chosen, evaluation.datasets), 1):
+        say(f"{number} of {several(len(chosen), 'target')} read")
+        shown.append(view)
     unread = [text for view in shown for text in view.pop("unread", ())]
+    thumbnails = [{"id": f"view{n}", **view.pop("thumbnail")} for n, view in enumerate(shown) if "thumbnail" in view]
     problems: dict[tuple[str, str], set[str]] = {}
     for view in shown:
         if "problem" in view:
             problems.setdefault((view["dataset"], view["problem"]), set()).add(view["case"])
     return {
         "views": [view | {"id": f"view{n}"} for n, view in enumerate(shown) if "problem" not in view],
+        "thumbnails": sorted(thumbnails, key=lambda one: one["dice"]),
         "view_problems": [
             without_home(f"{dataset}, case{'s' * (len(cases) > 1)} {', '.join(sorted(cases))}: {problem}")
             for (dataset, problem), cases in sorted(problems.items())

@@ -66,13 +66,23 @@ def warnings(evaluation: Evaluation, scored: pl.DataFrame) -> list[str]:
     if lost := without_data(rows):
         notes.append(f"Cases that could not be read count in no mean: {lost}; they are listed under Failures.")
     notes += [f"{text} (marked †)." for text in seen_in_training(rows)]
-    patients = scored.group_by("dataset").agg(pl.col("patient").n_unique()).sort("dataset")
-    few = ", ".join(f"{name} ({count})" for name, count in patients.iter_rows() if count < FEW)
+    few = ", ".join(f"{name} ({count})" for name, count in _patients(scored).items() if count < FEW)
     if few:
         notes.append(f"Fewer than {FEW} patients have no interval, and allow no conclusions: {few}.")
     fair = evaluation.shared  # lines that it leaves out are told, with what they lack
     notes += [*incomplete(scored, fair.lines["name"].to_list()), *(f"{text}." for text in fair.compared)]
     return [without_home(text) for text in notes if text]
+
+
+def with_interval(scored: pl.DataFrame) -> str:
+    """Whether ``all``, ``some`` or ``none`` of the data sets have the patients that an interval needs."""
+    enough = {count >= FEW for count in _patients(scored).values()}
+    return "some" if len(enough) > 1 else "all" if True in enough else "none"
+
+
+def _patients(scored: pl.DataFrame) -> dict[str, int]:
+    """The number of patients by data set."""
+    return dict(scored.group_by("dataset").agg(pl.col("patient").n_unique()).sort("dataset").iter_rows())
 
 
 def incomplete(scored: pl.DataFrame, names: Collection[str], most: int = 10) -> list[str]:

@@ -3,7 +3,7 @@
 
 (() => {
   const section = document.getElementById("viewer");
-  const form = section?.querySelector(".controls");
+  const form = section?.querySelector(".chosen-target");
   if (!form) return;
   const { target: targetBox, session: sessionBox, range: rangeBox, round: roundBar } = form.elements;
   const planes = [...section.querySelectorAll(".planes figure")].map((figure, axis) => new Plane(figure, axis));
@@ -216,6 +216,28 @@
     view.go({ target: key(chosen), round: null, at: null }, "viewer");
   });
   view.on(["target", "answer", "round", "at"], follow);
+
+  // The pictures: those that pass the filters, worst first; one of them opens its target.
+  const filters = document.getElementById("thumbnail-filters"), pictures = [...section.querySelectorAll(".thumbnails li")];
+  function filterPictures() {
+    const { dataset, label, limit } = filters.elements, most = limit.value === "" ? Infinity : Number(limit.value);
+    for (const one of pictures)
+      one.hidden = !((dataset?.value || one.dataset.dataset) === one.dataset.dataset && (label?.value || one.dataset.label) === one.dataset.label && Number(one.dataset.dice) <= most);
+    filters.querySelector("[role=status]").textContent = `${pictures.filter((one) => !one.hidden).length} of ${pictures.length}`;
+  }
+  for (const one of pictures)
+    one.firstElementChild.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      const chosen = [...targetBox.options].find((option) => option.value === event.currentTarget.dataset.id);
+      view.go({ target: key(chosen), round: null, at: null }, "viewer");
+      form.scrollIntoView();
+    });
+  if (filters) {
+    filters.addEventListener("input", filterPictures);
+    filters.addEventListener("submit", (event) => event.preventDefault());
+    filterPictures();
+  }
   form.addEventListener("submit", (event) => event.preventDefault());
   follow(); // at once, because what was never scrolled to may be printed
 })();

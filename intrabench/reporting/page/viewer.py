@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from intrabench.identity.versions import version_of
 from intrabench.mask import TURNED, Index, Mask, Plane, reordered
 from intrabench.play.validate import Refused, check_prompts
 from intrabench.reporting.page.views import BUDGET, TOTAL, Window, marks, mask_text, view
+from intrabench.reporting.pictures import Picture
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_turns
 from intrabench.results.schema import plane_of
@@ -29,6 +32,8 @@ VIEWS = 12
 """Number of targets per data set, unless another is asked for."""
 SESSIONS = 12
 """Maximum number of sessions shown per target."""
+SIDE = 150
+"""The longer side of the small picture of a target, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +118,21 @@ def views(
             except IntraBenchError as error:
                 yield about | {"problem": str(error)}
                 continue
-            yield about | _target_view(results, one, volume, target, turns, played, joint, budget)
+            data, answer = _target_view(results, one, volume, target, turns, played, joint, budget)
+            best = one.sessions[0]["value"] if answer is not None else None
+            thumbnail = {"label": target.label, "picture": picture(volume, target, answer, SIDE), "best": best}
+            yield about | data | {"thumbnail": about | thumbnail}
+
+
+def picture(volume: Volume, target: Target, answer: Mask | None, side: int = 260) -> str:
+    """The address in the page of a picture of the target, and an answer if it was kept, on the largest slice.
+
+    side: its longer one in pixels, at most.
+    """
+    content, drawn = BytesIO(), Picture(volume, target, answer=answer).image(tiles=1)
+    drawn.thumbnail((side, side))
+    drawn.save(content, "JPEG", quality=90)
+    return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"
 
 
 def stored_case(name: str, case: str, versions: Set[str], dataset: Dataset | str) -> Any:
@@ -138,8 +157,11 @@ def _target_view(
     rows: pl.DataFrame,
     joint: Mapping[str, Sequence[str]],
     budget: int,
-) -> dict[str, Any]:
-    """A target in the smallest window that contains it and all its sessions. joint: the members of joint sessions."""
+) -> tuple[dict[str, Any], Mask | None]:
+    """A target in the smallest window that contains it and all its sessions, and the last answer of the best of these.
+
+    joint: the members of joint sessions.
+    """
     masks, by_session, unread = dict[str, list[Mask]](), dict[str, dict[int, list[_Given]]](), list[str]()
     planes = dict.fromkeys((session["session"] for session in one.sessions), "axial")
     read_in = {row["session"]: row for row in rows.select("session", "plane").unique().iter_rows(named=True)}
@@ -180,7 +202,8 @@ def _target_view(
                 "rounds": rounds,
             }
         )
-    return view(volume, target, window) | {"sessions": sessions, "unread": unread}
+    best = masks[one.sessions[0]["session"]]
+    return view(volume, target, window) | {"sessions": sessions, "unread": unread}, best[-1] if best else None
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,12 @@ class PublishedClaims:
     said: Sequence[str]
     notes: Footnotes = field(default=NONE)
 
+    def __str__(self) -> str:
+        return str(self.frame)
+
+    def _repr_html_(self) -> str:
+        return self.frame._repr_html_()
+
 
 def published_claims(
     rows: pl.DataFrame,

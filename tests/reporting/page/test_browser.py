@@ -141,6 +141,26 @@ def test_the_viewer_toggles_windows_outlines_and_targets(page: Any) -> None:
     assert page.locator(".planes canvas").first.get_attribute("aria-label").startswith("axial")
 
 
+def test_pictures_of_targets_are_filtered_and_open_them(page: Any) -> None:
+    wait_for_viewer(page)
+    pictures = page.locator(".thumbnails li")
+    values = [float(value) for value in page.locator(".thumbnails strong").all_inner_texts()]
+    limit = page.get_by_label("Mean Dice at most")
+    limit.fill(str(values[1] + 0.0005))
+    left = sum(value <= values[1] for value in values)
+    assert [pictures.nth(n).is_visible() for n in range(len(values))] == [n < left for n in range(len(values))]
+    assert page.locator("#thumbnail-filters [role=status]").inner_text() == f"{left} of {len(values)}"
+    assert "pictures-limit" in page.evaluate("new Promise(done => setTimeout(() => done(location.hash), 300))")
+    name = pictures.nth(1).locator("img").get_attribute("alt").removeprefix("the largest slice of ").split(" of ")
+    pictures.nth(1).get_by_role("link").click()
+    until(page, "location.hash.includes(given)", f"target={PHANTOM.split(':')[0]}")
+    chosen = page.locator("[name=target] option:checked").inner_text()
+    assert f"{name[1]}, {name[0]} " in chosen
+    until(page, "document.querySelector('.chosen-target').getBoundingClientRect().top < innerHeight")
+    limit.fill("")
+    assert all(pictures.nth(n).is_visible() for n in range(len(values)))
+
+
 def test_everything_can_be_reached_by_tab_and_is_seen_to_be(page: Any) -> None:
     wait_for_viewer(page)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")

@@ -24,7 +24,8 @@ GREEN, MAGENTA = (90, 200, 90), (235, 80, 235)
 
 
 def pictures(page: Page) -> list[np.ndarray]:
-    addresses = [given["src"] or "" for tag, given in page.tags if tag == "img"]
+    pairs = zip(page.tags, page.tags[1:], strict=False)
+    addresses = [given["src"] or "" for (before, _), (tag, given) in pairs if (before, tag) == ("figure", "img")]
     return [np.asarray(Image.open(io.BytesIO(base64.b64decode(one.partition(",")[2])))) for one in addresses]
 
 

@@ -23,7 +23,7 @@ from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.evaluation import lines_of
 from intrabench.statistics.measures import scored_by
 from intrabench.statistics.ranking import ranking
-from intrabench.statistics.resample import intervals
+from intrabench.statistics.resample import FEW, intervals
 from intrabench.statistics.scores import metric, scores
 from tests.reporting.page.page_of import Page, report, store
 from tests.results.made import curve, rows
@@ -58,6 +58,29 @@ def results(tmp_path: Path) -> Path:
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Page, str]:
     """The report of `several`."""
     return report(store(tmp_path_factory.mktemp("several") / "results", several()))
+
+
+@pytest.mark.parametrize(("few", "said"), [((), "all"), (("d",), "some"), (("d", "e"), "none")])
+def test_captions_say_when_there_is_no_interval(tmp_path: Path, few: tuple[str, ...], said: str) -> None:
+    """Of few patients there is none; then no caption promises one, and nothing is said of what overlaps."""
+    rows = several().filter(~pl.col("dataset").is_in(few) | (pl.col("case").cast(pl.Int64) < FEW - 1))
+    page, _ = report(store(tmp_path / "results", rows), views=0)
+    texts = {part: len(re.findall(text, page.text)) for part, text in CAPTIONS.items()}
+    with_interval = "".join(cell for line in page.tables["effort"][1:] for cell in line[-3:])
+    assert ("–" in with_interval) == (said != "none")
+    assert texts == {
+        "absent": 6 if said == "none" else 0,
+        "partial": 6 if said == "some" else 0,
+        "overlap": 0 if said == "none" else 1,
+    }
+
+
+CAPTIONS = {
+    "absent": f"no 95 % interval.*? than {FEW} patients",
+    "partial": f", which fewer than {FEW} ",
+    "overlap": "whose interval overlaps its",
+}
+"""What captions may say of intervals."""
 
 
 def test_the_numbers_are_those_of_the_tables(written: tuple[Page, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
@@ -24,7 +26,7 @@ from intrabench.datasets.cases import store as cases
 from intrabench.errors import PartialResults
 from intrabench.mask import Mask, box_slices
 from intrabench.prompts import Lasso, Prompts, Scribble, boxes
-from intrabench.reporting.page.viewer import _Given, _round, samples
+from intrabench.reporting.page.viewer import SIDE, _Given, _round, samples
 from intrabench.reporting.page.views import Window, marks, mask_text, view
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
@@ -111,6 +113,33 @@ def test_sessions_come_back_round_by_round(played: Path, written: tuple[Page, st
                 assert told["interactions"] == row["interactions"]
                 assert np.array_equal(bits(told["answer"], one["shape"]), mask.crop(box))
                 assert told["given"]
+
+
+def test_each_target_has_a_picture_the_worst_first(written: tuple[Page, str]) -> None:
+    page, text = written
+    views = {one["id"]: one for one in shown(page)}
+    entries = [given for tag, given in page.tags if tag == "li" and "data-dice" in given]
+    links = [given["data-id"] for tag, given in page.tags if tag == "a" and "data-id" in given]
+    assert sorted(map(str, links)) == sorted(views)
+    values = [float(str(given["data-dice"])) for given in entries]
+    assert values == sorted(values) == [views[str(link)]["dice"] for link in links]
+    assert {(given["data-dataset"], given["data-label"]) for given in entries} == {
+        (f"={one['dataset']}", "=blob") for one in views.values()
+    }
+    for link, picture in re.findall(r'data-id="(\w+)"><img src="data:image/jpeg;base64,([^"]+)"', text):
+        with Image.open(io.BytesIO(base64.b64decode(picture))) as image:
+            colours = np.asarray(image.convert("RGB"), int)
+        assert max(image.size) == SIDE
+        red, green, blue = colours[..., 0], colours[..., 1], colours[..., 2]
+        assert ((red > 150) & (blue > 150) & (green < 140)).any(), f"{link} has no answer"
+    assert len(re.findall(r"<strong>0\.\d{3}</strong> <span class=muted>best 0\.\d{3}</span>", text)) == len(views)
+
+
+def test_without_masks_pictures_have_no_answer(results: Path) -> None:
+    shutil.rmtree(results / "masks")
+    page, text = report(results)
+    assert len(re.findall(r"<strong>0\.\d{3}</strong><br>", text)) == len(shown(page))
+    assert "in magenta" not in text.partition("<ul class=thumbnails>")[0].rpartition("<section id=viewer>")[2]
 
 
 def test_prompts_are_where_the_user_put_them() -> None:
