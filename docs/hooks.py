@@ -23,6 +23,8 @@ CODE = "https://github.com/intrabench/intrabench/blob/main"
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)]*)?\))")
 _TABLE = "<!-- the README's table -->"
+_UNSEARCHED = ("decisions.md", "speed.md", "scale.md", "project/changelog.md", "protocols/*-*.md")
+"""Pages that the search leaves out: why things are so, what changed, and numbers by the hundred."""
 
 
 class _AsOnTheCodeHost(Extension):
@@ -92,6 +94,8 @@ def _fill(nav: Any, places: list[str]) -> None:
 def on_page_markdown(text: str, page: Any, config: Any, files: Files) -> str:
     """Put the README's table in, and turn links to files outside of this folder."""
     place = page.file.src_uri
+    if any(fnmatchcase(place, one) for one in _UNSEARCHED):
+        page.meta["search"] = {"exclude": True}
     pages = {_project(path): path for path in ROOT.glob("*.md")}
     here = pages.get(place, DOCS / place)
     if _TABLE in text:

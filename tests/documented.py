@@ -25,7 +25,7 @@ from tests.conftest import get_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = tuple(sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")}))
-PROGRAMS = ("cd", "sbatch", "git", "docker", "pre-commit", "python")
+PROGRAMS = ("cd", "export", "sbatch", "git", "docker", "pre-commit", "python")
 """What pages call beside ours, and nobody checks."""
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"(^|[=/:])[A-Z][A-Z0-9]+\b")
