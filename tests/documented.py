@@ -94,6 +94,9 @@ def _check_intrabench(words: list[str], results: Path) -> None:
     command: Any = get_command(app)
     path = []
     while words and hasattr(command, "commands"):
+        if words[0].startswith("-"):  # of the program itself
+            assert words[0] in {name for one in command.params for name in one.opts}, words
+            return
         path.append(words[0])
         assert words[0] in command.commands, f"there is no command {' '.join(path)}"
         command, words = command.commands[words[0]], words[1:]
