@@ -31,12 +31,17 @@ _LAST = (
 )
 """Pages that the search finds after those that explain."""
 _TYPED = {
+    "board.md": ["leaderboard"],
     "clusters.md": ["Slurm", "LSF", "PBS", "Kubernetes"],
+    "datasets.md": ["data set"],
     "installing.md": ["Docker", "GPU"],
-    "results.md": ["paired test", "surface Dice tolerance", "p-value"],
-    "use.md": ["exit code", "out of memory", "resume"],
-    "your_model.md": ["own model", "Docker"],
-    "your_own_data.md": ["my own data", "NIfTI", "DICOM", "nnU-Net"],
+    "people.md": ["inter-rater agreement"],
+    "results.md": ["paired test", "p-value", "confidence interval", "surface Dice tolerance", "Hausdorff distance"],
+    "troubleshooting.md": ["proxy"],
+    "tutorials/reader_study.md": ["blind rating"],
+    "use.md": ["exit code", "out of memory", "resume", "window level"],
+    "your_model.md": ["own model"],
+    "your_own_data.md": ["my own data", "NIfTI", "DICOM", "nnUNet"],
 }
 """What people type for what a page has, where its headings have other words."""
 
