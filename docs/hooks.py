@@ -41,7 +41,7 @@ _TYPED = {
     "tutorials/reader_study.md": ["blind rating"],
     "use.md": ["exit code", "out of memory", "resume", "window level"],
     "your_model.md": ["own model"],
-    "your_own_data.md": ["my own data", "NIfTI", "DICOM", "nnUNet"],
+    "your_own_data.md": ["my own data", "own data", "NIfTI", "DICOM", "nnUNet"],
 }
 """What people type for what a page has, where its headings have other words."""
 
