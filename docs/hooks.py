@@ -23,6 +23,27 @@ CODE = "https://github.com/intrabench/intrabench/blob/main"
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)]*)?\))")
 _TABLE = "<!-- the README's table -->"
+_LEFT_OUT = ("decisions.md", "speed.md", "scale.md", "project/changelog.md", "protocols/*-*.md")
+"""Pages that the search leaves out: reasons, changes, numbers by the hundred."""
+_LAST = (
+    *("reference/*", "commands/*", "project/*", "notebooks/*", "tutorials/README.md", "README.md"),
+    *("architecture.md", "limits.md", "sources.md", "credits.md", "intrabench_paper.md", "environment.md"),
+)
+"""Pages that the search finds after those that explain."""
+_TYPED = {
+    "board.md": ["leaderboard"],
+    "clusters.md": ["Slurm", "LSF", "PBS", "Kubernetes"],
+    "datasets.md": ["data set"],
+    "installing.md": ["Docker", "GPU"],
+    "people.md": ["inter-rater agreement"],
+    "results.md": ["paired test", "p-value", "confidence interval", "surface Dice tolerance", "Hausdorff distance"],
+    "troubleshooting.md": ["proxy"],
+    "tutorials/reader_study.md": ["blind rating"],
+    "use.md": ["exit code", "out of memory", "resume", "window level"],
+    "your_model.md": ["own model"],
+    "your_own_data.md": ["my own data", "own data", "NIfTI", "DICOM", "nnUNet"],
+}
+"""What people type for what a page has, where its headings have other words."""
 
 
 class _AsOnTheCodeHost(Extension):
@@ -92,6 +113,7 @@ def _fill(nav: Any, places: list[str]) -> None:
 def on_page_markdown(text: str, page: Any, config: Any, files: Files) -> str:
     """Put the README's table in, and turn links to files outside of this folder."""
     place = page.file.src_uri
+    page.meta |= {"search": _searched(place), "tags": _TYPED.get(place, [])}
     pages = {_project(path): path for path in ROOT.glob("*.md")}
     here = pages.get(place, DOCS / place)
     if _TABLE in text:
@@ -101,6 +123,13 @@ def on_page_markdown(text: str, page: Any, config: Any, files: Files) -> str:
         parts += [_turned(text[start : fenced.start()], here, place), fenced[0]]
         start = fenced.end()
     return "".join([*parts, _turned(text[start:], here, place)])
+
+
+def _searched(place: str) -> dict[str, Any]:
+    """How the search takes a page."""
+    if any(fnmatchcase(place, one) for one in _LEFT_OUT):
+        return {"exclude": True}
+    return {"boost": 0.5 if any(fnmatchcase(place, one) for one in _LAST) else 1}
 
 
 def _table_of(readme: str) -> str:

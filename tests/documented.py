@@ -25,7 +25,7 @@ from tests.conftest import get_command
 
 ROOT = Path(__file__).parents[1]
 PAGES = tuple(sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")}))
-PROGRAMS = ("cd", "sbatch", "git", "docker", "pre-commit", "python")
+PROGRAMS = ("cd", "export", "sbatch", "git", "docker", "pre-commit", "python")
 """What pages call beside ours, and nobody checks."""
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _PLACEHOLDER = re.compile(r"(^|[=/:])[A-Z][A-Z0-9]+\b")
@@ -94,6 +94,9 @@ def _check_intrabench(words: list[str], results: Path) -> None:
     command: Any = get_command(app)
     path = []
     while words and hasattr(command, "commands"):
+        if words[0].startswith("-"):  # of the program itself
+            assert words[0] in {name for one in command.params for name in one.opts}, words
+            return
         path.append(words[0])
         assert words[0] in command.commands, f"there is no command {' '.join(path)}"
         command, words = command.commands[words[0]], words[1:]

@@ -299,6 +299,7 @@ def _check_commands(page: Path, results: Path) -> None:
     [
         ("intrabench run --modle sam", "--modle"),
         ("intrabench rum --model sam", "rum"),
+        ("intrabench --install-completions", "--install-completions"),
         ("intrabench job --slurm -n 8 -- run --model smam > job.sh", "smam"),
         ("intrabench run --model sam --rounds many", "valid integer"),
         ("intrabench run --model smam --prompter box_slice", "smam"),
@@ -366,15 +367,13 @@ def _check_blocks_and_files(page: Path) -> None:
         assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/use.md", "docs/clickability.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/clickability.md"])
 def test_the_python_of_the_page_runs(page: str, data: Path) -> None:
     for code in documented.blocks(ROOT / page, "python"):
         names: dict[str, object] = {}
         exec(code, names)
         if "rows" in names:
             assert names["rows"]["dice"].min() > 0  # type: ignore[index]
-        if "boxes" in names:
-            assert names["boxes"].tolist()[0] == [3, 8, 10, 20, 24]  # type: ignore[attr-defined]
 
 
 def test_the_notebook_of_the_page_on_python(data: Path, capsys: pytest.CaptureFixture[str]) -> None:

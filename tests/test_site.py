@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urldefrag
@@ -167,6 +172,96 @@ def _copy(folder: Path, lost: str) -> Path:
     text = re.sub(r"^plugins:.*?^\n", "plugins: []\n\n", text, flags=re.DOTALL | re.MULTILINE)  # faster
     (folder / "mkdocs.yml").write_text(text[: text.index("nav:\n  - Start")] + "nav: [README.md, use.md]\n")
     return folder
+
+
+SEARCHES = {
+    "blind rating": "tutorials/reader_study.html",
+    "confidence interval": "results.html",
+    "config file": "use.html",
+    "cost": "costs.html",
+    "data set": "datasets.html",
+    "dicom": "your_own_data.html",
+    "docker": "installing.html",
+    "environment variable": "environment.html",
+    "exit code": "use.html",
+    "export csv": "exports.html",
+    "hausdorff": "results.html",
+    "how many patients": "results.html",
+    "install": "installing.html",
+    "inter-rater agreement": "people.html",
+    "jupyter": "python.html",
+    "leaderboard": "board.html",
+    "my own data": "your_own_data.html",
+    "napari": "servers.html",
+    "nnunet": "your_own_data.html",
+    "offline": "files.html",
+    "out of memory": "use.html",
+    "own metric": "adding_a_metric.html",
+    "own model": "your_model.html",
+    "paired test": "results.html",
+    "proxy": "troubleshooting.html",
+    "reader study": "tutorials/reader_study.html",
+    "resume": "use.html",
+    "shell completion": "installing.html",
+    "slurm": "clusters.html",
+    "surface dice tolerance": "results.html",
+    "troubleshooting": "troubleshooting.html",
+    "window level": "use.html",
+}
+"""What newcomers type, and the page that has it."""
+SEARCH = """async (queries) => {
+  const { search } = JSON.parse(document.querySelector("#__config").textContent);
+  const { config, docs } = await (await fetch("search/search_index.json")).json();
+  const worker = new Worker(new URL(search, location));
+  const told = (type) => new Promise((done) => {
+    worker.onmessage = ({ data }) => data.type === type && done(data.data);
+  });
+  const ready = told(1);
+  worker.postMessage({ type: 0, data: { config, docs, options: {} } });
+  await ready;
+  const found = {};
+  for (const query of queries) {
+    const answer = told(3);
+    worker.postMessage({ type: 2, data: query });
+    found[query] = (await answer).items.map(([best]) => best.location.split("#")[0]);
+  }
+  return found;
+}"""
+"""The theme's own search, asked as its input box asks it: the pages found for each query, the best first."""
+
+
+class _Silent(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    """The site from a server: browsers start no worker of a page that was opened from disk."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=site)) as server:
+        threading.Thread(target=server.serve_forever).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_what_newcomers_search_is_found_first(address: str, tabs: Tabs) -> None:
+    found = tabs.open(f"{address}index.html", home=address).evaluate(SEARCH, list(SEARCHES))
+    assert {query: pages[0] if pages else "" for query, pages in found.items()} == SEARCHES
+    assert tabs.reset() == []
+
+
+def test_reasons_changes_and_published_numbers_are_not_searched(site: Path) -> None:
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    searched = {entry["location"].partition("#")[0] for entry in entries}
+    left_out = {"decisions.html", "speed.html", "scale.html", "project/changelog.html", "protocols/rclicks-1.html"}
+    assert all((site / page).is_file() for page in left_out)
+    assert not left_out & searched
+    assert {"use.html", "protocols/index.html", "commands/run.html", "reference/models.html"} <= searched
+
+
+def test_the_front_page_says_how_to_install(site: Path) -> None:
+    front = (site / "index.html").read_text(encoding="utf-8")
+    assert "pip install" in html.unescape(re.sub(r"<[^>]+>", "", front)).partition("Begin with a tutorial")[0]
 
 
 @pytest.mark.parametrize(

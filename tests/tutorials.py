@@ -109,7 +109,7 @@ def typed(binaries: Path, data: Path) -> Execute:
         done = subprocess.run(words, cwd=here, env=given, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{shlex.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-        return done.stdout
+        return done.stdout.replace(str(data), "~/data")
 
     return execute
 
@@ -137,7 +137,7 @@ def from_wheel(scratch: Path) -> list[str]:
     (wheel,) = scratch.glob("*.whl")
     _told("an environment was made", began, sys.executable, "-m", "venv", scratch / "env")
     python = scratch / "env" / "bin" / "python"
-    _told("the wheel was installed", began, python, "-m", "pip", "install", "-q", f"{wheel}[report]")
+    _told("the wheel was installed", began, python, "-m", "pip", "install", "-q", f"{wheel}[report,people]")
     execute, differ = typed(python.parent, scratch / "data"), []
     for page in PAGES:
         folder = Path(tempfile.mkdtemp(dir=scratch))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,8 @@ import typer.main
 
 from intrabench.cli.headings import HEADINGS
 from intrabench.cli.main import app
+
+_VALUES = {"str": "TEXT", "path": "PATH", "int": "N", "float": "X"}
 
 
 def pages() -> dict[str, str]:
@@ -52,8 +55,15 @@ def _one(name: str, command: Any) -> Iterator[str]:
     for title, records in groups.items():
         head = "argument" if title == "Arguments" else "option"
         yield from [f"**{title}**", "", f"| {head} | meaning |", "|---|---|"]
-        yield from (f"| `{_cell(given)}` | {_cell(_plain(told))} |" for given, told in records)
+        yield from (f"| `{_cell(_given(given))}` | {_cell(_plain(told))} |" for given, told in records)
         yield ""
+
+
+def _given(text: str) -> str:
+    """Options with the type of their value in a word; a phone has no room for `list[str]`."""
+    return re.sub(
+        r"<(list\[)?(\w+)[^>]*>", lambda found: _VALUES[found[2].lower()] + (" ..." if found[1] else ""), text
+    )
 
 
 def _plain(text: str | None) -> str:
