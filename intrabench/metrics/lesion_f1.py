@@ -32,5 +32,5 @@ class LesionF1(Metric):
 
     def measure(self, pair: MaskPair) -> float:
         """F1, 0 to 1."""
-        found = pair.lesions(self.connectivity).f1()
+        found = pair.lesions(self.connectivity).matched().f1
         return 1.0 if found is None else found
