@@ -32,7 +32,7 @@ def blocks(*boxes: tuple[int, int, int, int, int, int]) -> Bools:
 
 
 def blobs(seed: int) -> tuple[Bools, Bools]:
-    """Ragged lesions of many sizes, some at the border, and an answer that misses, makes up, joins and divides some of them.
+    """Ragged lesions of many sizes, some at the border, and an answer that misses, invents, joins and divides some.
 
     What of the answer is equally near to several lesions, in voxels, is left out.
     """
