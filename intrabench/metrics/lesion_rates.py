@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
+from intrabench.metrics.mean_distances import METRICS_RELOADED
 from intrabench.metrics.parts.lesions import Rule, check_matching
 from intrabench.specs.specs import short_spec_of
 from intrabench.specs.values import NotNegative, Share
@@ -23,6 +24,7 @@ Above = Annotated[float, Gt(0)]
 class _LesionRate(Metric):
     bounds = (0.0, 1.0)
     needs = frozenset({"spacing"})
+    source = METRICS_RELOADED
 
     least_ml: NotNegative = 0.0
     below_ml: Above | None = None

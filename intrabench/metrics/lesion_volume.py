@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intrabench.metrics.base import Best, Metric, Need
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.metrics.parts.lesions import Matching, Rule, check_matching
+from intrabench.metrics.parts.lesions import AUTOPET, Matching, Rule, check_matching
 from intrabench.specs.specs import switch
 from intrabench.specs.values import Share
 
@@ -51,6 +51,7 @@ class FalsePositiveVolume(_LesionVolume):
 
     name = "fpv"
     title = "FPV"
+    source = AUTOPET
 
     def measure(self, pair: MaskPair) -> float:
         """The volume in ml."""
@@ -68,6 +69,7 @@ class FalseNegativeVolume(_LesionVolume):
 
     name = "fnv"
     title = "FNV"
+    source = AUTOPET
 
     def measure(self, pair: MaskPair) -> float | None:
         """The volume in ml; None without lesions."""

@@ -23,6 +23,9 @@ falling IoU, and each part once. one_to_one: a lesion has one part. many_to_one:
 merge: a lesion that has one gets further parts, whatever their own IoU, that raise the IoU of all together.
 """
 
+AUTOPET = "autoPET V, metrics.py of lab-midas/autoPETV, 2026"
+"""The definition of `dmm`, `fpv` and `fnv`."""
+
 MOST_BYTES = 64 << 20
 """Memory for the search of nearest lesions."""
 
