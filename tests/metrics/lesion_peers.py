@@ -112,7 +112,7 @@ def calls() -> dict[str, tuple[str, Callable[[Bools, Bools], Any]]]:
 
     least, most = (f"{edge / 1000:g}" for edge in EDGES_MM3)
     bins = [f"below_ml={least}", f"least_ml={least},below_ml={most}", f"least_ml={most}"]
-    found = {}
+    found: dict[str, tuple[str, Callable[[Bools, Bools], Any]]] = {}
     for rule, iou in RULES.items():
         tool, more = evaluator(matcher(rule, iou)), f"iou={iou},matching={rule}"
         found |= {

@@ -185,7 +185,12 @@ def test_rules_keep_what_they_promise(seed: int, rule: lesions.Rule, iou: float)
 def test_components_are_compared_once_for_all_metrics_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
     find = lesions.Components.of
-    monkeypatch.setattr(lesions.Components, "of", lambda mask, n: made.append(n) or find(mask, n))
+
+    def counted(mask: Mask, connectivity: int) -> lesions.Components:
+        made.append(connectivity)
+        return find(mask, connectivity)
+
+    monkeypatch.setattr(lesions.Components, "of", counted)
     specs = ["lesion_recall", "lesion_recall:below_ml=0.1", "lesion_precision", "pq", "pq_area", "region_dice"]
     truth, answer = PAIRS["ragged 11"]
     found = score(make_target(truth, SPACING), Mask.of(answer), [metric(spec) for spec in specs])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, intersection
-from intrabench.metrics.parts.transform import Spacing, lower_squared_distances
+from intrabench.metrics.parts.transform import Spacing
 
 CONNECTIVITIES = (6, 18, 26)
 """Voxels that share a face, an edge or a corner."""
@@ -26,8 +26,8 @@ merge: a lesion that has one gets further parts, whatever their own IoU, that ra
 AUTOPET = "autoPET V, metrics.py of lab-midas/autoPETV, 2026"
 """The definition of `dmm`, `fpv` and `fnv`."""
 
-MOST_BYTES = 64 << 20
-"""Memory for the search of nearest lesions."""
+AT_ONCE = 2**22
+"""Of so many voxels of a scan the nearest lesions are looked for at once."""
 
 
 def check_matching(connectivity: int, iou: float = 0.0) -> None:
@@ -195,24 +195,41 @@ class Lesions:
 
         A voxel that is equally near to several lesions is in the region of the first in z, y, x order.
         """
+        if not len(self.truth):
+            return np.zeros(0)
         common = np.bincount(self.touching[:, 0], weights=self.touching[:, 2], minlength=len(self.truth))
-        return 2 * common / (self.truth + np.bincount(self._regions(spacing_mm), minlength=len(self.truth)))
+        labels, nearest = self.of_answer.labels, _Nearest(self.of_truth, spacing_mm)
+        inside, step = np.zeros(len(self.truth), np.int64), max(AT_ONCE // max(labels.shape[1] * labels.shape[2], 1), 1)
+        for z in range(0, len(labels), step):
+            first = np.add(self.of_answer.start, (z, 0, 0))
+            places = np.array(np.nonzero(labels[z : z + step])) + first[:, None]
+            inside += np.bincount(nearest.lesions(places), minlength=len(inside))
+        return 2 * common / (self.truth + inside)
 
-    def _regions(self, spacing_mm: Spacing) -> NDArray[np.int64]:
-        """The nearest lesion of each voxel of the answer; no voxels if there are no lesions."""
-        if not len(self.truth) or not len(self.answer):
-            return np.zeros(0, np.int64)
-        places = np.concatenate(self.of_answer.voxels, axis=1)
-        owners = self.of_truth.at(places)
-        outside = np.flatnonzero(owners < 0)
-        nearest, found = np.zeros(len(outside), np.int64), np.full(len(outside), np.inf)
-        if len(outside) and len(self.truth) > 1:
-            for lesion, goals in enumerate(self.of_truth.voxels):
-                before = found.copy()
-                lower_squared_distances(found, places[:, outside], goals, spacing_mm, MOST_BYTES)
-                nearest[found < before] = lesion
-        owners[outside] = nearest
-        return owners
+
+class _Nearest:
+    """The lesion that is nearest to a voxel of the scan; of several the first."""
+
+    def __init__(self, lesions: Components, spacing_mm: Spacing) -> None:
+        from scipy.ndimage import binary_erosion
+        from scipy.spatial import cKDTree
+
+        border = (lesions.labels > 0) & ~binary_erosion(lesions.labels > 0)
+        self._of_border = lesions.labels[border].astype(np.int64) - 1
+        self._within, self._spacing = lesions, np.array(spacing_mm)
+        # a fourth coordinate, by which the square of a distance grows with the number of the lesion, by 1e-6 at most
+        rank = 1e-3 * np.sqrt(self._of_border / len(lesions.sizes))
+        places = np.argwhere(border) + np.array(lesions.start)
+        self._tree = cKDTree(np.column_stack([places * self._spacing, rank]))
+
+    def lesions(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """(k,) lesions of voxels (3, k)."""
+        found = self._within.at(places)
+        outside = found < 0
+        if outside.any():
+            asking = places[:, outside].T * self._spacing
+            found[outside] = self._of_border[self._tree.query(np.pad(asking, ((0, 0), (0, 1))))[1]]
+        return found
 
 
 def _touching(lesions: NDArray[Any], parts: NDArray[Any]) -> NDArray[np.int64]:

@@ -174,7 +174,7 @@ def test_wrong_volumes_count_where_there_is_nothing_to_find(data: Path, tmp_path
     """FPV is a mean over all four cases, one of 48 mm³; what asks for lesions has a value in the two that have some."""
     whole = intrabench.dataset(Lesions(), "whole:label=lesion")
     specs = ("lesion_recall", "region_dice", "largest_missed", "pq", "lesion_precision")
-    made = {"protocol": "autopet5@1", "metric": specs, "out": tmp_path, "progress": False}
+    made: dict[str, Any] = {"protocol": "autopet5@1", "metric": specs, "out": tmp_path, "progress": False}
     rows = intrabench.run([InAnOrgan], ["nothing"], whole, **made)
     assert rows["status"].to_list() == ["empty", "empty", "empty", "ok"]
     values = {name: rows[name].to_list() for name in ("case", "fpv", "fnv", "dmm", *specs)}
