@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.mean_distances import METRICS_RELOADED
-from intrabench.metrics.parts.lesions import Rule, check_matching
+from intrabench.metrics.parts.lesions import Rule, check_matching, matching_words
 from intrabench.specs.specs import short_spec_of
 from intrabench.specs.values import NotNegative, Share
 
@@ -55,13 +55,26 @@ class _LesionRate(Metric):
         return (self.least_mm, self.below_mm, "mm") if self._in_mm else (self.least_ml, self.below_ml, "ml")
 
     @property
+    def _size(self) -> str:
+        """The bin in words, ``0.1 to 1 ml``; empty: all sizes."""
+        least, below, unit = self._bin
+        if not self._in_ml and not self._in_mm:
+            return ""
+        if below is None:
+            return f"{least:g} {unit} or more"
+        return f"{least:g} to {below:g} {unit}" if least else f"below {below:g} {unit}"
+
+    @property
     def head(self) -> str:
         """What tables call it, ``Lesion recall, 0.1 to 1 ml``."""
-        least, below, unit = self._bin
-        span = f"{least:g} {unit} or more" if below is None else f"{least:g} to {below:g} {unit}"
-        size = f", {span if least else f'below {below:g} {unit}'}" if self._in_ml or self._in_mm else ""
         rest = short_spec_of(replace(self, least_ml=0.0, below_ml=None, least_mm=0.0, below_mm=None)).partition(":")[2]
-        return f"{self.title}{size}" + (f" ({rest})" if rest else "")
+        return ", ".join(filter(None, [self.title, self._size])) + (f" ({rest})" if rest else "")
+
+    @property
+    def description(self) -> str:
+        """The first paragraph of the docstring, the size, and when a lesion and a part match."""
+        size = f" Only sizes of {self._size}{' in diameter' * self._in_mm} count." if self._size else ""
+        return f"{super().description}{size} {matching_words(self.matching, self.iou)}"
 
     def share(self, pair: MaskPair, sizes: NDArray[np.int64], good: NDArray[np.bool_]) -> float | None:
         """The share of the good ones of those whose size is in the bin; None if there are none."""

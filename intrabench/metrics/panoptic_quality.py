@@ -10,7 +10,7 @@ from annotated_types import Interval
 
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.metrics.parts.lesions import Rule, check_matching
+from intrabench.metrics.parts.lesions import Rule, check_matching, matching_words
 from intrabench.specs.values import Share
 
 KIRILLOV = "A. Kirillov et al., Panoptic segmentation, CVPR 2019, arXiv 1801.00868"
@@ -37,6 +37,11 @@ class PanopticQuality(Metric):
 
     def __post_init__(self) -> None:
         check_matching(self.connectivity, self.iou)
+
+    @property
+    def description(self) -> str:
+        """The first paragraph of the docstring, and when a lesion and a part match."""
+        return f"{super().description} {matching_words(self.matching, self.iou)}"
 
     def measure(self, pair: MaskPair) -> float | None:
         """PQ, 0 to 1; None without lesions and parts."""

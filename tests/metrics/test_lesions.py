@@ -215,6 +215,9 @@ def test_parameters_that_mean_nothing(spec: str, wording: SnapshotAssertion) -> 
     assert caught == wording
 
 
-@pytest.mark.parametrize("spec", ["lesion_recall", "largest_missed", "pq", "region_dice"])
+@pytest.mark.parametrize(
+    "spec",
+    ["lesion_recall", "lesion_precision:least_mm=5,iou=0.1,matching=merge", "largest_missed", "pq", "region_dice"],
+)
 def test_what_a_metric_declares(spec: str, wording: SnapshotAssertion) -> None:
     assert json.dumps(metric(spec).about(), indent=1) == wording

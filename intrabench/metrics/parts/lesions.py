@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -28,6 +29,19 @@ AUTOPET = "autoPET V, metrics.py of lab-midas/autoPETV, 2026"
 
 AT_ONCE = 2**22
 """Of so many voxels of a scan the nearest lesions are looked for at once."""
+
+
+_WORDS: Mapping[Rule, str] = {
+    "any": "one part may match several lesions",
+    "one_to_one": "each lesion and each part match once",
+    "many_to_one": "several parts may match one lesion",
+    "merge": "more parts are added if they raise the IoU of all together",
+}
+
+
+def matching_words(rule: Rule, iou: float) -> str:
+    """When a lesion and a part match, in a sentence."""
+    return f"A match has {f'an IoU of at least {iou:g}' if iou else 'a common voxel'}; {_WORDS[rule]}."
 
 
 def check_matching(connectivity: int, iou: float = 0.0) -> None:
