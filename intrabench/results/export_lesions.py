@@ -46,6 +46,10 @@ def export_lesions(
     masks = 0
     for row, answer, targets in answers:
         masks += 1
+        if row["target"] not in targets:
+            place = f"case {row['case']} of {row['dataset']}"
+            answers.unread[f"{place} has no target {row['target']} any more, so its lesions are unknown"] = None
+            continue
         who = {name: row[name] for name in _WHO}
         lines += [who | line for line in lesions.of(MaskPair(targets[row["target"]], answer))]
     if not masks and not answers.unread:

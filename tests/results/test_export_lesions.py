@@ -10,6 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from syrupy.assertion import SnapshotAssertion
 
+from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
 
@@ -89,3 +90,12 @@ def test_without_masks_nothing_is_written(say: Say, tmp_path: Path, wording: Sna
     assert said.code == 2
     assert said.err.replace(str(tmp_path), "") == wording
     assert not file.exists()
+
+
+def test_masks_of_targets_that_are_gone_are_told(
+    say: Say, played: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: SnapshotAssertion
+) -> None:
+    monkeypatch.setattr(StoredCase, "targets", lambda case: [])
+    said = say("export", "lesions", str(tmp_path / "lesions.csv"), "--out", played, "--round", "0")
+    assert (said.code, len(pl.read_csv(tmp_path / "lesions.csv"))) == (1, 0)
+    assert said.err == wording
