@@ -53,6 +53,7 @@ READS: Mapping[str, Sequence[str]] = {
     "board build": ("made", "site"),
     "export rows": ("made/rows.csv",),
     "export masks": ("made",),
+    "export lesions": ("made/lesions.csv",),
     "export eee": ("made",),
     "export hf": ("made", "--benchmark", f"{DATA}=organization/name/task"),
     "export croissant": ("made",),
@@ -242,6 +243,7 @@ NO_MEANS = {
     "submit": "`board build` shows what is submitted",
     "export rows": ROWS,
     "export masks": FILES,
+    "export lesions": FILES,
     "export croissant": FILES,
     "export ro-crate": FILES,
 }
@@ -348,6 +350,7 @@ FACTS = {
             "board build": ["0.825", PART],
             "export rows": [PART],
             "export masks": FILES,
+            "export lesions": FILES,
             "export eee": ["0.825", PART],
             "export hf": ["0.825", PART],
             "export croissant": [PART],
@@ -364,7 +367,9 @@ FACTS = {
         as_they_are,
         {
             **{output: [SPEC] for output in READS},
-            **dict.fromkeys(("figures", "failures", "export masks", "export croissant"), "does not show it"),
+            **dict.fromkeys(
+                ("figures", "failures", "export masks", "export lesions", "export croissant"), "does not show it"
+            ),
             "submit": "`board build` shows what is submitted",
             "intrabench.power": "does not show it",
         },
@@ -413,6 +418,7 @@ FACTS = {
             "board build": [SHA256[:8], "own weights"],
             "export rows": ["file", SHA256],
             "export masks": FILES,
+            "export lesions": FILES,
             "export eee": [NAMED, '"weights": "file"', SHA256],
             "export hf": [NAMED],
             "export croissant": "has prompts and data",

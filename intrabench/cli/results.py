@@ -107,20 +107,22 @@ def export_rows(
     tell_lacking(folder)
 
 
+Seed = Annotated[int | None, typer.Option("--seed", help="Only of this seed. Default: of all.")]
+Round = Annotated[
+    int | None,
+    typer.Option(
+        "--round", min=0, help="Only the state after this round; of sessions that ended before, the last. Default: all."
+    ),
+]
+
+
 @export_app.command("masks")
 @of_results()
 def export_masks(
     folder: Annotated[Path, typer.Argument(help="Folder for the NIfTI files.")],
     out: Out = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Only of this seed. Default: of all.")] = None,
-    round: Annotated[
-        int | None,
-        typer.Option(
-            "--round",
-            min=0,
-            help="Only the state after this round; of sessions that ended before, the last. Default: all.",
-        ),
-    ] = None,
+    seed: Seed = None,
+    round: Round = None,
     plugin: Plugins = [],  # noqa: B006
     *,
     selection: Selection,
@@ -137,6 +139,49 @@ def export_masks(
     with showing_steps(quiet=quiet()):
         exported = write(results_folder(out), folder, seed=seed, round=round, selection=selection)
     note(f"wrote {several(exported.written, 'mask')} to {folder}", *(f"note: {line}" for line in exported.notes))
+    tell_selection(selection)
+    for notice in exported.left_out:
+        echo(notice, err=True)
+    tell_lacking(results_folder(out), unread=exported.unread)
+
+
+@export_app.command("lesions")
+@of_results()
+def export_lesions(
+    file: Annotated[Path, typer.Argument(help="FILE.csv, FILE.parquet or FILE.jsonl")],
+    out: Out = None,
+    iou: Annotated[
+        float, typer.Option("--iou", min=0, max=1, help="Overlap at which a lesion is found; 0: one common voxel.")
+    ] = 0.0,
+    matching: Annotated[
+        str, typer.Option("--matching", help="What becomes of several, as in `info lesion_recall`.")
+    ] = "any",
+    connectivity: Annotated[
+        int,
+        typer.Option("--connectivity", help="Voxels that share a face (6), edge (18) or corner (26) are one lesion."),
+    ] = 26,
+    seed: Seed = None,
+    round: Round = None,
+    plugin: Plugins = [],  # noqa: B006
+    *,
+    selection: Selection,
+) -> None:
+    """Write what became of each lesion in a run with --save-masks: found, missed or false, with size and overlap.
+
+    Lesions are the connected components of a target. A line has the session and round that it is of.
+    """
+    add_plugins(plugin)
+    from intrabench.engine.progress.display import showing_steps
+    from intrabench.metrics.lesion_rows import LesionRows
+    from intrabench.results.export_lesions import export_lesions as write
+    from intrabench.specs.specs import build
+    from intrabench.workspace import results_folder
+
+    given = {"iou": str(iou), "matching": matching, "connectivity": str(connectivity)}
+    lesions = build(LesionRows, given, "export lesions")
+    with showing_steps(quiet=quiet()):
+        exported = write(results_folder(out), file, lesions, seed=seed, round=round, selection=selection)
+    note(f"wrote {several(exported.written, 'line')} to {file}")
     tell_selection(selection)
     for notice in exported.left_out:
         echo(notice, err=True)

@@ -16,14 +16,17 @@ class LesionF1(Metric):
     A component of the target is found where one voxel of it is in the answer; a component of the answer without a voxel
     of the target is a false positive. F1 = 2 TP / (2 TP + FP + FN). Both empty: 1; one empty: 0.
 
-    M. R. Hernandez Petzsche et al., "ISLES 2022: A multi-center magnetic resonance imaging stroke lesion segmentation
-    dataset" (Scientific Data 2022), and the challenge's code. connectivity: voxels that share a face (6), an edge (18)
-    or a corner (26, as published) are of one component. `dmm` asks for an overlap, too.
+    connectivity: voxels that share a face (6), an edge (18) or a corner (26, as published) are of one component. `dmm`
+    asks for an overlap, too.
     """
 
     name = "lesion_f1"
     title = "Lesion F1"
     bounds = (0.0, 1.0)
+    source = (
+        "M. R. Hernandez Petzsche et al., ISLES 2022: A multi-center magnetic resonance imaging stroke lesion "
+        "segmentation dataset, Scientific Data 2022"
+    )
 
     connectivity: int = 26
 
@@ -32,5 +35,5 @@ class LesionF1(Metric):
 
     def measure(self, pair: MaskPair) -> float:
         """F1, 0 to 1."""
-        found = pair.lesions(self.connectivity).f1()
+        found = pair.lesions(self.connectivity).matched().f1
         return 1.0 if found is None else found

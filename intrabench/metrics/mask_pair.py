@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -79,6 +80,10 @@ class MaskPair:
     def spacing_mm(self) -> tuple[float, float, float]:
         """Size of a voxel ``(z, y, x)`` in mm."""
         return self.target.spacing_mm
+
+    def ml(self, voxels: int) -> float:
+        """The volume of so many voxels in ml."""
+        return int(voxels) * math.prod(self.spacing_mm) / 1000
 
     @cached_property
     def box(self) -> Box:

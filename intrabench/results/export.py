@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import polars as pl
 
@@ -13,12 +14,15 @@ from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
 from intrabench.files.names import file_name
+from intrabench.mask import Mask
 from intrabench.results.current import counting
 from intrabench.results.labels import MODEL
 from intrabench.results.masks import read_masks
 from intrabench.results.origin import dataset_of
 from intrabench.results.parts import read_rows
 from intrabench.results.selection import EVERYTHING, Selection
+
+T = TypeVar("T")
 
 
 class Exported(NamedTuple):
@@ -54,27 +58,11 @@ def export(
         IntraBenchError: the run kept no masks, nothing is called so, or a file cannot be written.
     """
     written = 0
-    unread: dict[str, None] = {}
     owners: dict[str, str] = {}
-    last: tuple[tuple[str, str], StoredCase | None] | None = None
     notes: dict[tuple[str, str], None] = {}
-    rows, left_out = _chosen(results, seed, round, selection)
-    for number, row in enumerate(rows.iter_rows(named=True), start=1):
-        place = row["dataset"], row["case"]
-        try:
-            masks = read_masks(results, row["session"])
-            if row["round"] >= len(masks):
-                continue
-            if last is None or last[0] != place:
-                last = place, None
-                case = store.open_case(dataset_of(results, row), row["case"])
-                _ = case.volume  # says what cannot be read
-                last = place, case
-        except IntraBenchError as error:
-            unread[str(error)] = None
-            continue
-        if last[1] is None:
-            continue
+    rows, left_out = chosen(results, seed, round, selection)
+    answers = StoredAnswers(results, rows, _readable)
+    for row, mask, case in answers:
         who = [row["target"], row["model"], row["prompter"], f"seed{row['seed']}_round{row['round']}"]
         within = Path(file_name(row["dataset"]), file_name(row["case"]))
         key = str(within / file_name(*who)).casefold()
@@ -82,12 +70,48 @@ def export(
             who.append(row["session"])
         path = folder / within / f"{file_name(*who)}.nii.gz"
         with writing(path):
-            last[1].write_mask(path, masks[row["round"]], f"mask {number} of {rows.height}")
-        notes |= {(row["case"], note): None for note in _notes(last[1])}
+            case.write_mask(path, mask, f"mask {answers.number} of {rows.height}")
+        notes |= {(row["case"], note): None for note in _notes(case)}
         written += 1
-    if not written and not unread:
+    if not written and not answers.unread:
         raise IntraBenchError(f"{results} has no masks; repeat the run with --save-masks")
-    return Exported(written, left_out, list(unread), once(notes))
+    return Exported(written, left_out, list(answers.unread), once(notes))
+
+
+class StoredAnswers(Generic[T]):
+    """The kept masks of rows, each with its row, and with what `read` takes of its case, which is opened once.
+
+    Afterwards `unread` has a sentence for each file of masks, case or data set that cannot be read. number: of the row
+    that it is at, from 1.
+    """
+
+    def __init__(self, results: Path, rows: pl.DataFrame, read: Callable[[StoredCase], T]) -> None:
+        self._results, self._rows, self._read = results, rows, read
+        self.unread: dict[str, None] = {}
+        self.number = 0
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], Mask, T]]:
+        last: tuple[tuple[str, str], T | None] | None = None
+        for number, row in enumerate(self._rows.iter_rows(named=True), start=1):
+            self.number = number
+            place = row["dataset"], row["case"]
+            try:
+                masks = read_masks(self._results, row["session"])
+                if row["round"] >= len(masks):
+                    continue
+                if last is None or last[0] != place:
+                    last = place, None
+                    last = place, self._read(store.open_case(dataset_of(self._results, row), row["case"]))
+            except IntraBenchError as error:
+                self.unread[str(error)] = None
+                continue
+            if last[1] is not None:
+                yield row, masks[row["round"]], last[1]
+
+
+def _readable(case: StoredCase) -> StoredCase:
+    _ = case.volume  # says what cannot be read
+    return case
 
 
 def _notes(case: StoredCase) -> list[str]:
@@ -102,7 +126,7 @@ def _notes(case: StoredCase) -> list[str]:
     ]
 
 
-def _chosen(results: Path, seed: int | None, round: int | None, selection: Selection) -> tuple[pl.DataFrame, list[str]]:
+def chosen(results: Path, seed: int | None, round: int | None, selection: Selection) -> tuple[pl.DataFrame, list[str]]:
     """The rows whose masks are wanted, sorted, and which sessions are left out because newer ones count."""
     rows, left_out = counting(read_rows(results), results)
     rows = selection.of(rows, results)

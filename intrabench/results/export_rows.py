@@ -54,8 +54,7 @@ def export_rows(
     Raises:
         IntraBenchError: there are no rows, or the file cannot be written or has an unknown ending.
     """
-    if file.suffix not in _WRITERS:
-        raise IntraBenchError(f"{file} has no known ending; give a name that ends in {', '.join(_WRITERS)}")
+    check_ending(file)
     rows = read_rows(results)
     if rows.is_empty():
         raise IntraBenchError(
@@ -69,10 +68,17 @@ def export_rows(
         history = read_turns(results, rows["session"].unique().to_list())
         written[file.with_suffix(f".turns{file.suffix}")] = history.sort("session", "turn")
     for path, frame in written.items():
-        _write(frame, path)
+        write_frame(frame, path)
     return {path: len(frame) for path, frame in written.items()}, left_out
 
 
-def _write(frame: pl.DataFrame, path: Path) -> None:
+def check_ending(file: Path) -> None:
+    """Refuse a file of a kind that is not written."""
+    if file.suffix not in _WRITERS:
+        raise IntraBenchError(f"{file} has no known ending; give a name that ends in {', '.join(_WRITERS)}")
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> None:
+    """Write a frame to ``FILE.csv``, ``.parquet`` or ``.jsonl``."""
     with writing(path), atomically(path, durable=False) as part:
         _WRITERS[path.suffix](frame, part)

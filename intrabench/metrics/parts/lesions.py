@@ -1,18 +1,47 @@
-"""Lesions of a target and parts of an answer, both connected components, and which of them overlap."""
+"""Lesions of a target and parts of an answer, both connected components, and which of them belong together."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, intersection
+from intrabench.metrics.parts.transform import Spacing
 
 CONNECTIVITIES = (6, 18, 26)
 """Voxels that share a face, an edge or a corner."""
+
+Rule = Literal["any", "one_to_one", "many_to_one", "merge"]
+"""Which lesions and parts belong together, of those that overlap.
+
+any: all pairs with the IoU; a lesion may have several parts, and a part several lesions. The others take the pairs by
+falling IoU, and each part once. one_to_one: a lesion has one part. many_to_one: a lesion has all parts with the IoU.
+merge: a lesion that has one gets further parts, whatever their own IoU, that raise the IoU of all together.
+"""
+
+AUTOPET = "autoPET V, metrics.py of lab-midas/autoPETV, 2026"
+"""The definition of `dmm`, `fpv` and `fnv`."""
+
+AT_ONCE = 2**22
+"""Of so many voxels of a scan the nearest lesions are looked for at once."""
+
+
+_WORDS: Mapping[Rule, str] = {
+    "any": "one part may match several lesions",
+    "one_to_one": "each lesion and each part match once",
+    "many_to_one": "several parts may match one lesion",
+    "merge": "more parts are added if they raise the IoU of all together",
+}
+
+
+def matching_words(rule: Rule, iou: float) -> str:
+    """When a lesion and a part match, in a sentence."""
+    return f"A match has {f'an IoU of at least {iou:g}' if iou else 'a common voxel'}; {_WORDS[rule]}."
 
 
 def check_matching(connectivity: int, iou: float = 0.0) -> None:
@@ -24,32 +53,111 @@ def check_matching(connectivity: int, iou: float = 0.0) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class Components:
+    """A label map ``(z, y, x)`` of components, from 1 without gaps, and the voxel of the scan at which it starts."""
+
+    labels: NDArray[Any]
+    start: tuple[int, int, int] = (0, 0, 0)
+
+    @classmethod
+    def of(cls, mask: Mask, connectivity: int) -> Components:
+        """Those of a mask, in its own box."""
+        from cc3d import connected_components
+
+        if not mask.any():
+            return cls(np.zeros(mask.array.shape, np.uint32), mask.start)
+        kind: Any = connectivity
+        # cc3d 4.1 fails on some arrays with two axes of length 1 without a rim of zeros, and is faster for bytes
+        labels = connected_components(np.pad(mask.array.view(np.uint8), 1), connectivity=kind)[1:-1, 1:-1, 1:-1]
+        return cls(labels, mask.start)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(n,) voxels of each."""
+        return np.bincount(self.labels[self.labels > 0].astype(np.int64))[1:]
+
+    @cached_property
+    def voxels(self) -> list[NDArray[np.intp]]:
+        """Of each its voxels in the scan, (3, size)."""
+        places = np.array(np.nonzero(self.labels))
+        order = np.argsort(self.labels[tuple(places)], kind="stable")
+        return np.split(places[:, order] + np.array(self.start)[:, None], np.cumsum(self.sizes)[:-1], axis=1)
+
+    def at(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """(k,) the components, from 0, at voxels (3, k) of the scan; -1: none."""
+        inner = places - np.array(self.start)[:, None]
+        inside = ((inner >= 0) & (inner < np.array(self.labels.shape)[:, None])).all(axis=0)
+        found = np.full(places.shape[1], -1, np.int64)
+        found[inside] = self.labels[tuple(inner[:, inside])].astype(np.int64) - 1
+        return found
+
+    def within(self, box: Box) -> NDArray[Any]:
+        """The labels in a box of the scan, which lies in the own one."""
+        return self.labels[tuple(slice(box[n] - self.start[n], box[n + 3] - self.start[n]) for n in range(3))]
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """The lesions and parts that belong together by a rule.
+
+    found: (n,) whether a lesion has a part. right: (m,) whether a part has a lesion. parts: (n,) how many parts a
+    lesion has. iou, dice: (n,) overlaps of lesions with all their parts together; 0: it has none.
+    """
+
+    found: NDArray[np.bool_]
+    right: NDArray[np.bool_]
+    parts: NDArray[np.int64]
+    iou: NDArray[np.float64]
+    dice: NDArray[np.float64]
+
+    @property
+    def f1(self) -> float | None:
+        """2 TP / (2 TP + FP + FN); None without lesions and parts. TP are the lesions that were found."""
+        found, wrong = int(self.found.sum()), int((~self.right).sum())
+        total = found + len(self.found) + wrong
+        return 2 * found / total if total else None
+
+    @property
+    def panoptic_quality(self) -> float | None:
+        """The IoU of the lesions that were found, summed, over TP + FP / 2 + FN / 2; None without lesions and parts."""
+        f1, found = self.f1, self.found.sum()
+        return float(self.iou.sum() / found) * f1 if f1 and found else f1
+
+
+@dataclass(frozen=True, eq=False)
 class Lesions:
-    """The voxels of n lesions and of m parts of an answer; rows ``lesion, part, common voxels`` of those that touch.
+    """n lesions and m parts of an answer; rows ``lesion, part, common voxels`` of those that touch.
 
     Lesions and parts are numbered from 0.
     """
 
-    truth: NDArray[np.int64]
-    answer: NDArray[np.int64]
+    of_truth: Components
+    of_answer: Components
     touching: NDArray[np.int64]
 
     @classmethod
     def of(cls, truth: Mask, answer: Mask, connectivity: int) -> Lesions:
         """Find the components of both, each in its own box, and compare them in the common one."""
-        lesions, parts = (_components(mask, connectivity) for mask in (truth, answer))
+        lesions, parts = (Components.of(mask, connectivity) for mask in (truth, answer))
         common = intersection(truth.box, answer.box)
         if common is None:
-            return cls(_sizes(lesions), _sizes(parts), np.zeros((0, 3), np.int64))
-        here, there = (
-            labels[_within(common, mask)] for labels, mask in zip((lesions, parts), (truth, answer), strict=True)
-        )
-        return cls(_sizes(lesions), _sizes(parts), _touching(here, there))
+            return cls(lesions, parts, np.zeros((0, 3), np.int64))
+        return cls(lesions, parts, _touching(lesions.within(common), parts.within(common)))
 
     @classmethod
     def labelled(cls, truth: NDArray[Any], answer: NDArray[Any]) -> Lesions:
         """Those of two label maps of one shape, in which 0 is background and numbers have no gaps."""
-        return cls(_sizes(truth), _sizes(answer), _touching(truth, answer))
+        return cls(Components(truth), Components(answer), _touching(truth, answer))
+
+    @property
+    def truth(self) -> NDArray[np.int64]:
+        """(n,) voxels of each lesion."""
+        return self.of_truth.sizes
+
+    @property
+    def answer(self) -> NDArray[np.int64]:
+        """(m,) voxels of each part."""
+        return self.of_answer.sizes
 
     @cached_property
     def iou(self) -> NDArray[np.float64]:
@@ -57,39 +165,85 @@ class Lesions:
         lesion, part, common = self.touching.T
         return common / (self.truth[lesion] + self.answer[part] - common)
 
-    def found(self, iou: float = 0.0) -> NDArray[np.bool_]:
-        """(n,) whether a lesion touches a part with at least this IoU; several may share a part."""
-        return np.bincount(self.touching[self.iou >= iou, 0], minlength=len(self.truth)) > 0
+    def matched(self, rule: Rule = "any", iou: float = 0.0) -> Matching:
+        """Those that belong together by a rule, where they overlap with at least this IoU; computed once."""
+        if (rule, iou) not in self._matched:
+            self._matched[rule, iou] = self._matching(self._pairs(rule, iou))
+        return self._matched[rule, iou]
 
-    def right(self, iou: float = 0.0) -> NDArray[np.bool_]:
-        """(m,) whether a part touches a lesion with at least this IoU; several may share a lesion."""
-        return np.bincount(self.touching[self.iou >= iou, 1], minlength=len(self.answer)) > 0
+    @cached_property
+    def _matched(self) -> dict[tuple[Rule, float], Matching]:
+        return {}
 
-    def f1(self, iou: float = 0.0) -> float | None:
-        """2 TP / (2 TP + FP + FN); None without lesions and parts. TP are the lesions that were found."""
-        found, wrong = int(self.found(iou).sum()), int((~self.right(iou)).sum())
-        total = found + len(self.truth) + wrong
-        return 2 * found / total if total else None
+    def _pairs(self, rule: Rule, iou: float) -> NDArray[np.bool_]:
+        """Which rows of `touching` belong together; of pairs with the same IoU the earlier part comes first."""
+        enough = self.iou >= iou
+        if rule == "any":
+            return enough
+        kept, used = np.zeros(len(enough), bool), np.zeros(len(self.answer), bool)
+        best, common, both = np.zeros(len(self.truth)), np.zeros(len(self.truth)), self.truth.astype(float)
+        lesions, parts, shared = self.touching.T
+        for pair in np.lexsort((lesions, parts, -self.iou)):
+            lesion, part = lesions[pair], parts[pair]
+            more, total = common[lesion] + shared[pair], both[lesion] + self.answer[part] - shared[pair]
+            keep = enough[pair]
+            if best[lesion]:
+                keep = more / total > best[lesion] if rule == "merge" else keep and rule == "many_to_one"
+            if keep and not used[part]:
+                kept[pair] = used[part] = True
+                common[lesion], both[lesion], best[lesion] = more, total, more / total
+        return kept
+
+    def _matching(self, kept: NDArray[np.bool_]) -> Matching:
+        lesion, part, shared = self.touching[kept].T
+        parts = np.bincount(lesion, minlength=len(self.truth))
+        common, sizes = (
+            np.bincount(lesion, weights=one, minlength=len(self.truth)) for one in (shared, self.answer[part])
+        )
+        right = np.bincount(part, minlength=len(self.answer)) > 0
+        iou, dice = common / (self.truth + sizes - common), 2 * common / (self.truth + sizes)
+        return Matching(parts > 0, right, parts, iou, dice)
+
+    def region_dice(self, spacing_mm: Spacing) -> NDArray[np.float64]:
+        """(n,) the Dice of each lesion with that of the answer which is nearest to it, whose region it is in.
+
+        A voxel that is equally near to several lesions is in the region of the first in z, y, x order.
+        """
+        if not len(self.truth):
+            return np.zeros(0)
+        common = np.bincount(self.touching[:, 0], weights=self.touching[:, 2], minlength=len(self.truth))
+        labels, nearest = self.of_answer.labels, _Nearest(self.of_truth, spacing_mm)
+        inside, step = np.zeros(len(self.truth), np.int64), max(AT_ONCE // max(labels.shape[1] * labels.shape[2], 1), 1)
+        for z in range(0, len(labels), step):
+            first = np.add(self.of_answer.start, (z, 0, 0))
+            places = np.array(np.nonzero(labels[z : z + step])) + first[:, None]
+            inside += np.bincount(nearest.lesions(places), minlength=len(inside))
+        return 2 * common / (self.truth + inside)
 
 
-def _components(mask: Mask, connectivity: int) -> NDArray[Any]:
-    """Labels of the components of a mask in its own box, from 1 without gaps."""
-    from cc3d import connected_components
+class _Nearest:
+    """The lesion that is nearest to a voxel of the scan; of several the first."""
 
-    if not mask.any():
-        return np.zeros(mask.array.shape, np.uint32)
-    kind: Any = connectivity
-    # cc3d 4.1 fails on some arrays with two axes of length 1 without a rim of zeros, and is faster for bytes
-    return connected_components(np.pad(mask.array.view(np.uint8), 1), connectivity=kind)[1:-1, 1:-1, 1:-1]
+    def __init__(self, lesions: Components, spacing_mm: Spacing) -> None:
+        from scipy.ndimage import binary_erosion
+        from scipy.spatial import cKDTree
 
+        border = (lesions.labels > 0) & ~binary_erosion(lesions.labels > 0)
+        self._of_border = lesions.labels[border].astype(np.int64) - 1
+        self._within, self._spacing = lesions, np.array(spacing_mm)
+        # a fourth coordinate, by which the square of a distance grows with the number of the lesion, by 1e-6 at most
+        rank = 1e-3 * np.sqrt(self._of_border / len(lesions.sizes))
+        places = np.argwhere(border) + np.array(lesions.start)
+        self._tree = cKDTree(np.column_stack([places * self._spacing, rank]))
 
-def _within(box: Box, mask: Mask) -> tuple[slice, ...]:
-    """Where `box` is in the array of a mask."""
-    return tuple(slice(box[axis] - mask.start[axis], box[axis + 3] - mask.start[axis]) for axis in range(3))
-
-
-def _sizes(labels: NDArray[Any]) -> NDArray[np.int64]:
-    return np.bincount(labels[labels > 0].astype(np.int64))[1:]
+    def lesions(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
+        """(k,) lesions of voxels (3, k)."""
+        found = self._within.at(places)
+        outside = found < 0
+        if outside.any():
+            asking = places[:, outside].T * self._spacing
+            found[outside] = self._of_border[self._tree.query(np.pad(asking, ((0, 0), (0, 1))))[1]]
+        return found
 
 
 def _touching(lesions: NDArray[Any], parts: NDArray[Any]) -> NDArray[np.int64]:

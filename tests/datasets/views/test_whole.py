@@ -17,6 +17,7 @@ from intrabench import Dataset, DatasetCard, Mask, Volume
 from intrabench.datasets.cases import store
 from intrabench.datasets.views.whole import Whole, of_whole_labels
 from intrabench.errors import IntraBenchError
+from intrabench.models.base import Answer, Request, VolumeModel
 from intrabench.prompts import Scribble
 from intrabench.registry import registry
 from intrabench.results.origin import dataset_of
@@ -155,6 +156,41 @@ def test_a_protocol_of_whole_labels_finds_the_folder_again(say: Callable[..., Sa
     assert (row["dataset"], row["instance"], row["target_voxels"]) == ("clinic+whole", 0, 36)
     assert (row["dmm"], row["fpv"], row["fnv"]) == (0.0, 0.0, 0.0)  # the box touches both lesions, at an IoU below 0.1
     assert dataset_of(tmp_path / "out", row).argument == f"{folder}+whole"
+
+
+@dataclass(eq=False)
+class InAnOrgan(VolumeModel):
+    """Without prompts eight voxels in a corner, if there is an organ and no lesion; else nothing."""
+
+    name = "in_an_organ"
+    accepts = frozenset({"point"})
+    unprompted = True
+
+    def segment_one(self, volume: Volume, request: Request) -> Answer:
+        return Answer(Mask.of(np.ones((2, 2, 2), bool)) if volume.case == "organ" else Mask.empty())
+
+
+def test_wrong_volumes_count_where_there_is_nothing_to_find(data: Path, tmp_path: Path) -> None:
+    """FPV is a mean over all four cases, one of 48 mm³; what asks for lesions has a value in the two that have some."""
+    whole = intrabench.dataset(Lesions(), "whole:label=lesion")
+    specs = ("lesion_recall", "region_dice", "largest_missed", "pq", "lesion_precision")
+    made: dict[str, Any] = {"protocol": "autopet5@1", "metric": specs, "out": tmp_path, "progress": False}
+    rows = intrabench.run([InAnOrgan], ["nothing"], whole, **made)
+    assert rows["status"].to_list() == ["empty", "empty", "empty", "ok"]
+    values = {name: rows[name].to_list() for name in ("case", "fpv", "fnv", "dmm", *specs)}
+    assert values == {
+        "case": ["many", "none", "one", "organ"],
+        "fpv": [0, 0, 0, 0.048],
+        "fnv": [0.216, None, 0.108, None],
+        "dmm": [0, None, 0, None],
+        "lesion_recall": [0, None, 0, None],
+        "region_dice": [0, None, 0, None],
+        "largest_missed": [0.108, None, 0.108, None],
+        "pq": [0, None, 0, 0],
+        "lesion_precision": [0, None, 0, 0],
+    }
+    means = {name: intrabench.table(tmp_path, metric=name)["average"].item() for name in ("fpv", "fnv")}
+    assert means == pytest.approx({"fpv": 0.048 / 4, "fnv": (0.216 + 0.108) / 2})
 
 
 def test_sweeps_know_whole_labels() -> None:

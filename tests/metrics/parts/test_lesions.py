@@ -30,8 +30,8 @@ def test_matches_are_the_published_ones(name: str) -> None:
     truth, answer = pair(name)
     lesions = Lesions.of(Mask.of(truth > 0), Mask.of(answer > 0), 18)
     assert sorted(lesions.iou) == pytest.approx(sorted(iou for *_, iou in UNITS[name]["iou_pairs"]), rel=0, abs=1e-12)
-    found, right = lesions.found(0.1), lesions.right(0.1)
-    counts = found.sum(), (~right).sum(), (~found).sum()
+    matched = lesions.matched(iou=0.1)
+    counts = matched.found.sum(), (~matched.right).sum(), (~matched.found).sum()
     assert counts == tuple(UNITS[name][count] for count in ("tp", "fp", "fn"))
 
 
@@ -39,7 +39,7 @@ def test_numbers_of_instances_may_be_given_instead_of_components() -> None:
     truth, answer = pair("truth_as_instances")
     parts, _ = ndimage.label(answer, ndimage.generate_binary_structure(3, 2))
     lesions = Lesions.labelled(truth, parts)
-    assert lesions.found(0.1).tolist() == [True] * 3
+    assert lesions.matched(iou=0.1).found.tolist() == [True] * 3
     wanted = sorted(iou for *_, iou in UNITS["truth_as_instances"]["iou_pairs"])
     assert sorted(lesions.iou) == pytest.approx(wanted, rel=0, abs=1e-12)
 
@@ -59,11 +59,13 @@ def test_boxes_give_what_whole_label_maps_give(seed: int, connectivity: int, iou
                 matched.add(one)
                 right.add(other)
     found = Lesions.of(Mask.of(truth), Mask.of(answer), connectivity)
-    assert found.found(iou).sum() == len(matched)
-    assert found.right(iou).sum() == len(right)
+    assert found.matched(iou=iou).found.sum() == len(matched)
+    assert found.matched(iou=iou).right.sum() == len(right)
     assert sorted(found.truth) == sorted(np.bincount(lesions.ravel())[1:])
+    firsts = [tuple(voxels.T.tolist()[0]) for voxels in found.of_truth.voxels if voxels.size]
+    assert firsts == sorted(firsts)
     total = len(matched) + lesions.max() + parts.max() - len(right)
-    assert found.f1(iou) == (2 * len(matched) / total if total else None)
+    assert found.matched(iou=iou).f1 == (2 * len(matched) / total if total else None)
 
 
 def test_parameters_that_mean_nothing_are_refused(wording: SnapshotAssertion) -> None:
