@@ -1,4 +1,4 @@
-"""Results in Python: tables, comparisons, report, figures, merging and verification."""
+"""Results in Python: tables, comparisons, report, figures, merging, scoring and verification."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, Prom
 if TYPE_CHECKING:
     import polars as pl
 
+    from intrabench.engine.score import Scored
     from intrabench.engine.verify import Verdict
     from intrabench.publishing.board.submission import Submission
     from intrabench.publishing.methods.methods import Methods
@@ -378,6 +379,33 @@ def compact(out: Folder = None) -> Compacted:
     from intrabench.results.compact import compact as put_together
 
     return put_together(_folder(out))
+
+
+@typed
+def score(
+    out: Folder = None,
+    *,
+    metric: MetricLike | Sequence[MetricLike],
+    plugin: Plugins = (),
+    trust: bool = False,
+    **chosen: Unpack[Chosen],
+) -> Scored:
+    """Measure further metrics of the masks that runs with `save_masks` stored; nothing is played.
+
+    Each session with masks gets a value of each metric, as if it had been played with it, so a run with these metrics
+    finds it finished. Scans must be here, models' weights need not be. trust: as of `verify`.
+
+    Returns:
+        How many sessions were scored, had the metrics before, and why others were not scored.
+    """
+    from intrabench.engine.score import score as measure
+    from intrabench.engine.verify import Trust
+    from intrabench.registry.objects import make_metric
+
+    _add(plugin)
+    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else metric
+    permission = Trust(_paths(plugin), None, trust)
+    return measure(_folder(out), [make_metric(one) for one in several], permission, _selection(chosen))
 
 
 @typed
