@@ -31,6 +31,7 @@ from intrabench.mask import TURNED, Mask, Plane
 from intrabench.metrics.base import Metric
 from intrabench.metrics.score import Scores, without_problems
 from intrabench.metrics.score import score as score_of
+from intrabench.metrics.trial import try_out
 from intrabench.models.base import Runtime
 from intrabench.results.current import IDENTITY, VERSIONS, current, newest_plays
 from intrabench.results.differences import who
@@ -72,11 +73,13 @@ def score(results: Path, metrics: Sequence[Metric], trust: Trust, selection: Sel
     continues one that was killed. selection: of which sessions.
 
     Raises:
-        IntraBenchError: there are no finished sessions, or every row has these metrics.
+        IntraBenchError: there are no finished sessions, every row has these metrics, or one of the user's own fails on
+            whatever it is tried on.
     """
     metrics = [metric for metric in metrics if metric.column not in ALWAYS]
     if not metrics:
         raise IntraBenchError(f"every row has {' and '.join(ALWAYS)}; give another metric by --metric")
+    try_out(metrics)
     rows = read_rows(results)
     failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].unique()
     rows = rows.filter(~pl.col("session").is_in(failed.implode()))
