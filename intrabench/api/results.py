@@ -113,12 +113,14 @@ def compare(
     failed: str = "worst",
     empty: str = "worst",
     by: str = "",
+    size_bins: Sequence[float] = (),
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
 ) -> dict[str, Comparison]:
     """Compare two results folders, or two models or prompters in one, target by target; differences are B - A.
 
-    by: pairs apart by ``label``, ``difficulty`` or ``difficulty_in_label``.
+    by: pairs apart by ``label``, ``difficulty`` or ``difficulty_in_label``. size_bins: ends of groups of targets by
+    size, in ml, small to large; none: thirds of each label.
 
     Returns:
         A comparison for each pair of lines, by what the two have in common. `Comparison.worse` says whether B is.
@@ -141,6 +143,7 @@ def compare(
         failed=failed,
         empty=empty,
         by=by,
+        size_bins=size_bins,
         selection=_selection(chosen),
     )
     _warn(folders_of(folder, one, other))
@@ -235,13 +238,14 @@ def report(
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
+    size_bins: Sequence[float] = (),
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
 ) -> Path:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets.
 
     metric: the score that leads; empty is that of the protocol, else dice. title: the heading. views: number of targets
-    per data set in the viewer. chosen: which sessions count.
+    per data set in the viewer. size_bins: as of `compare`. chosen: which sessions count.
 
     Returns:
         The file. What the results lack, and masks that cannot be read, are a warning.
@@ -251,7 +255,7 @@ def report(
 
     _add(plugin)
     spec, folder = made_spec(metric) if metric else "", _folder(out)
-    statistic = statistic_of(spec, aggregation, failed, empty)
+    statistic = statistic_of(spec, aggregation, failed, empty, size_bins=size_bins)
     unread = write_report(folder, Path(file), views, statistic, title=title, selection=_selection(chosen))
     _warn([folder], unread)
     return Path(file)
@@ -265,11 +269,12 @@ def figures(
     metric: MetricLike = "",
     format: str | Sequence[str] = "png",
     correlate: MetricLike | Sequence[MetricLike] = (),
+    size_bins: Sequence[float] = (),
     **chosen: Unpack[Chosen],
 ) -> list[Path]:
     """Draw curves, ranking, sizes and correlations as pictures for papers (png, svg or pdf) into a folder.
 
-    correlate: as of `table`.
+    correlate: as of `table`. size_bins: as of `compare`.
 
     Returns:
         The files. What the results lack is a warning.
@@ -278,7 +283,7 @@ def figures(
 
     formats, spec = [format] if isinstance(format, str) else list(format), made_spec(metric) if metric else ""
     written, left_out = write_figures(
-        _folder(out), Path(folder), formats, spec, _selection(chosen), _several_specs(correlate)
+        _folder(out), Path(folder), formats, spec, _selection(chosen), _several_specs(correlate), size_bins
     )
     _warn([_folder(out)], left_out)
     return written

@@ -241,6 +241,7 @@ def make_comparison(
     failed: str,
     empty: str,
     by: str = "",
+    size_bins: str | Sequence[float] = "",
     selection: Selection = EVERYTHING,
 ) -> dict[str, Comparison]:
     """A comparison for each pair of lines, by what the two have in common; a, b and by as for `contests`.
@@ -250,7 +251,7 @@ def make_comparison(
     Raises:
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
-    asked = statistic_of(metric, aggregation, failed, empty, round)
+    asked = statistic_of(metric, aggregation, failed, empty, round, size_bins)
     parts = names_in(by)
     lines = contests(folder, a, b, asked, selection, parts)
     played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
@@ -258,7 +259,7 @@ def make_comparison(
     check_round(played, round, *places)
     ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
     statistic = asked.of_protocols(ids)
-    settings = Settings(statistic.metric, round, statistic.how, statistic.policy)
+    settings = Settings(statistic.metric, round, statistic.how, statistic.policy, ends=statistic.ends)
     pictures = {name for place in places for name in pictures_of(datasets_of(place, played))}
     found = {}
     for contest in lines:

@@ -82,7 +82,7 @@ def leading_score(protocols: Iterable[str], asked: Statistic) -> LeadingScore:
     called = [head for one in presets for head, spec in one.numbers if spec == found.metric]
     spec = found.metric
     head = called[0] if called else spec if summary(spec) else metric(spec).head
-    return LeadingScore(spec, found.round, found.how, found.policy, head)
+    return LeadingScore(spec, found.round, found.how, found.policy, head, ends=found.ends)
 
 
 def digits_of(spec: str) -> int:
