@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.errors import IntraBenchError
-from intrabench.reporting.footnotes import NONE, Footnotes, few_patients, infinite_marks
+from intrabench.reporting.footnotes import NONE, Footnotes, few_patients, text_marks
 from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import names_in
@@ -19,7 +19,7 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests, folders_of
 from intrabench.statistics.evaluation import about, in_strata, pictures_of, selected_rows
-from intrabench.statistics.infinite import Infinite, signed
+from intrabench.statistics.infinite import MISSED, Infinite, signed
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.soundness import check_round
@@ -31,7 +31,18 @@ FALSE = "P(false)"
 RIGHT = ("difference", "95 % interval", FALSE, "p", "superiority")
 """Columns of texts that are numbers."""
 
-_COUNTS = ("wins", "ties", "losses", "units", "infinite", "both_infinite", "others", "superiority")
+_COUNTS = (
+    "wins",
+    "ties",
+    "losses",
+    "units",
+    "infinite",
+    "both_infinite",
+    "missed_a",
+    "missed_b",
+    "others",
+    "superiority",
+)
 
 
 @dataclass(frozen=True)
@@ -66,12 +77,12 @@ def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[C
     bounds = pl.format("{} to {}", *(pl.col(name).map_elements(text_of, pl.String) for name in ("from_ml", "to_ml")))
     places, kinds = [*heads, "dataset"], [*heads, "size", unit]
     tables = [
-        ComparisonTable("", _in_words(datasets, places), places, _marks(datasets)),
+        ComparisonTable("", _in_words(datasets, places), places, _marks(datasets, a, b)),
         ComparisonTable(
             "by size, all targets with equal weight:",
             _in_words(sizes.with_columns(bounds.alias(unit)), kinds),
             kinds,
-            _marks(sizes),
+            _marks(sizes, a, b),
         ),
         *(_most(head if heads else "", one, a, b) for head, one in found.items()),
     ]
@@ -85,10 +96,20 @@ def _most(head: str, one: Comparison, a: str, b: str) -> ComparisonTable:
     return ComparisonTable(f"the targets that differ most{f', {head}' if head else ''}:", frame, who)
 
 
-def _marks(table: pl.DataFrame) -> Footnotes:
-    """Marks at infinite differences, and at those of few patients; the footnote of these is in `definitions`, once."""
+def _marks(table: pl.DataFrame, a: str, b: str) -> Footnotes:
+    """Marks at differences that are infinite, of misses, or of few patients, which `definitions` explains, once."""
     few = replace(few_patients(table["fewest"], ["difference"]), texts={})
-    return infinite_marks([*map(Infinite.beside, table.iter_rows(named=True))], "difference", signed).with_marks(few)
+    texts = [
+        Infinite.beside(row).words(signed) if row["infinite"] or row["both_infinite"] else _missed(row, a, b)
+        for row in table.iter_rows(named=True)
+    ]
+    return text_marks(texts, "difference").with_marks(few)
+
+
+def _missed(row: Mapping[str, Any], a: str, b: str) -> str:
+    """How many misses with a finite value are behind a difference; empty: none."""
+    one, other = row["missed_a"], row["missed_b"]
+    return f"{MISSED} in {one} of {row['units']} by {a}, in {other} by {b}" if one or other else ""
 
 
 def definitions(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
