@@ -11,7 +11,10 @@ from intrabench.mask import Bools, Mask
 from intrabench.metrics import cldice
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
+from intrabench.volume import Volume
 from tests.conftest import make_target
+from tests.prompters.test_prompters import ORDERS
+from tests.test_orientations import in_order
 
 SHAPE = (14, 30, 16)
 
@@ -72,3 +75,13 @@ def test_the_centreline_of_a_target_is_found_once(monkeypatch: pytest.MonkeyPatc
     for last in (10, 20):
         metric("cldice").measure(MaskPair(target, Mask.of(tube(2, last))))
     assert len(thinned) == 1 + 2
+
+
+def test_files_with_permuted_and_mirrored_axes_have_the_same_value() -> None:
+    """Thinning a turned array gives other voxels, so it must be of the canonical one, whatever the file looks like."""
+    truth, answer = tube(2, 28), tube(2, 20, 1.5, 2.6)
+    volume, expected = Volume.from_canonical(truth.astype(np.float32), (3.0, 1.0, 1.0)), measured(truth, answer)
+    assert measured(truth.transpose(2, 0, 1), answer.transpose(2, 0, 1)) != expected
+    for codes in ORDERS:
+        stored = [in_order(volume, one, codes)[1] for one in (truth, answer)]
+        assert measured(*stored) == expected, codes
