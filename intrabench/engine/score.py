@@ -264,9 +264,10 @@ class _Scoring:
                 found.append(None)
                 continue
             mask = stored.reordered(TURNED[case.plane])
-            found.append(score_of(target, mask, self.metrics, image, before, sorted(prompted)))
-            if any(found[-1].columns[name] != row[name] for name in ("fp_voxels", "fn_voxels", "pred_voxels")):
+            scores = score_of(target, mask, self.metrics, image, before, sorted(prompted))
+            if any(scores.columns[name] != row[name] for name in ("fp_voxels", "fn_voxels", "pred_voxels")):
                 path = masks_file(self.results, row["session"])
                 raise IntraBenchError(f"{path} has other masks than those of the rows; delete it and run again")
+            found.append(scores)
             before = mask
         return found

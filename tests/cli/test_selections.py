@@ -25,9 +25,9 @@ OPTIONS = ("-m", "a*", "-m", "c", "-p", "p", "-d", "d", "--cases", "c?", "--targ
 WORDS = "only model a* or c; prompter p; data set d; cases c?; targets ml>=2"
 
 READERS = {
-    "table", "compare", "power", "report", "figures", "methods", "failures", "score", "verify", "submit", "gap", "calibrate",
+    "table", "compare", "power", "report", "figures", "methods", "failures", "score", "verify", "submit", "gap",
     "export rows", "export masks", "export clicks", "export eee", "export hf", "export croissant", "export ro-crate",
-    "rate design", "superpixels table", "superpixels report",
+    "calibrate", "rate design", "superpixels table", "superpixels report",
 }  # fmt: skip
 
 
