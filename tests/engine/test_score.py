@@ -16,6 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 import intrabench
 from intrabench.engine import score as scoring
 from intrabench.engine.verify import verify
+from intrabench.models.parts.network_model import NetworkModel
 from intrabench.registry import registry
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows, read_turns
@@ -89,6 +90,17 @@ def test_scored_sessions_are_those_of_a_run_with_the_metrics(options: dict[str, 
     assert run(metric=METRICS, **options)["session"].equals(fresh["session"])
     assert sorted(OUT.glob("rows/*.parquet")) == parts
     assert {one.found for one in verify(OUT)} == {"equal"}
+
+
+def test_a_network_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    network = Path(__file__).parents[1] / "models" / "tiny_network.py"
+    options = {"model": "tiny", "prompter": "points_slice:n=2", "plugin": [network], "weights": "random", "rounds": 0}
+    run(**options)
+    fresh = run(FRESH, metric=["assd"], **options)
+    monkeypatch.setattr(NetworkModel, "load", lambda model: pytest.fail("the network was loaded"))
+    assert intrabench.score(OUT, metric="assd", plugin=network).scored == 3
+    assert sessions(OUT, fresh["session"]).equals(sessions(FRESH))
 
 
 def test_what_is_not_scored_is_counted(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
