@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from intrabench.models.parts.network_model import NetworkModel
 from intrabench.registry import registry
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows, read_turns
+from intrabench.results.run_status import run_status
 from intrabench.results.store import Store
 from tests.conftest import Said
 
@@ -84,6 +86,8 @@ def test_scored_sessions_are_those_of_a_run_with_the_metrics(options: dict[str, 
         for one, other in zip(read_masks(OUT, session), read_masks(FRESH, session), strict=True):
             assert one.box == other.box
             assert (one.array == other.array).all()
+    (status,) = run_status(OUT, time.time())
+    assert (status.done, status.total) == (3, 3)
     # The sessions that were played stay, and a run with the metrics finds all finished.
     assert set(played["session"]) < set(read_rows(OUT)["session"])
     parts = sorted(OUT.glob("rows/*.parquet"))
