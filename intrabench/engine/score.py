@@ -86,7 +86,7 @@ def score(results: Path, metrics: Sequence[Metric], trust: Trust, selection: Sel
     if rows.is_empty():
         raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
     newest = selection.of(newest_plays(current(rows, root=results)[0]), results).select("session").unique()
-    ids = pl.lit(" ") + pl.col("metrics") + " "
+    ids = pl.lit(" ") + pl.col("metrics").fill_null("") + " "
     measured = pl.all_horizontal(ids.str.contains(f" {metric.id} ", literal=True) for metric in metrics)
     lacking = rows.join(newest, on="session", how="semi").filter(~measured).sort(*_JOB, "session", "round")
     found = Scored(already=len(newest) - lacking["session"].n_unique())
@@ -197,7 +197,7 @@ class _Scoring:
         runner = ModelRunner(copy(model), first["device"])
         runner.model.runtime = Runtime(dtype=first["dtype"])
         vars(runner)["weights_sha256"] = first["weights_sha256"]  # so that the files need not be here
-        old, measured = first["metrics"].split(), {metric.column for metric in self.metrics}
+        old, measured = (first["metrics"] or "").split(), {metric.column for metric in self.metrics}
         new = [id for id in old if id.rpartition("@")[0] not in measured] + [metric.id for metric in self.metrics]
         found = {}
         for spec in job.specs(dataset, first["case"], runner, index):
