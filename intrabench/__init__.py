@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from intrabench.api.results import methods as methods
     from intrabench.api.results import power as power
     from intrabench.api.results import report as report
+    from intrabench.api.results import score as score
     from intrabench.api.results import submit as submit
     from intrabench.api.results import table as table
     from intrabench.api.results import verify as verify
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from intrabench.api.types import Methods as Methods
     from intrabench.api.types import PublishedClaims as PublishedClaims
     from intrabench.api.types import ResultTable as ResultTable
+    from intrabench.api.types import Scored as Scored
     from intrabench.api.types import Submission as Submission
     from intrabench.api.types import Verdict as Verdict
     from intrabench.clickability.base import Clickability as Clickability
@@ -111,12 +113,12 @@ _PLACES = {
     "api.objects": ("dataset", "follow_ups", "metric", "model", "prompter"),
     "api.results": (
         *("compact", "compare", "compare_published", "figures", "merge", "methods"),
-        *("power", "report", "submit", "table", "verify"),
+        *("power", "report", "score", "submit", "table", "verify"),
     ),
     "api.running": ("check", "preview", "run"),
     "api.types": (
         *("Comparison", "Comparisons", "Compacted", "Finding", "FollowUp", "Merged"),
-        *("Methods", "PublishedClaims", "ResultTable", "Submission", "Verdict"),
+        *("Methods", "PublishedClaims", "ResultTable", "Scored", "Submission", "Verdict"),
     ),
     "clickability.base": ("Clickability",),
     "datasets.base": ("Dataset", "DatasetCard", "Files"),

@@ -125,7 +125,7 @@ def _check_values(command: str, values: dict[str, Any], results: Path) -> None:
         "protocol": lambda words: [protocol(one) for one in selection(protocol=words).protocol],
         "only": lambda glob: chosen_rows(protocol(values["protocol"]), [glob]),
         "stop": lambda words: stopping(protocol("basic@1"), words),
-        "metric": metric if command == "run" else lambda spec: intrabench.table(results, metric=spec),
+        "metric": metric if command in ("run", "score") else lambda spec: intrabench.table(results, metric=spec),
         "name": weights_id if command.startswith("weights") else describe,
         "names": weights_id if command.startswith("weights") else intrabench.dataset,
     }

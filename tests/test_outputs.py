@@ -72,6 +72,7 @@ OTHERS = {
     **dict.fromkeys(("list", "info", "init", "check", "preview", "serve", "job"), "reads no results"),
     **dict.fromkeys(("run", "annotate", "record", "superpixels run", "superpixels tune"), "makes rows"),
     **dict.fromkeys(("merge", "compact"), "keeps rows as they are"),
+    "score": "measures metrics of stored masks",
     "verify": "plays single sessions again",
     "status": "says how far runs are",
     "calibrate": "measures actions of people",
@@ -79,7 +80,7 @@ OTHERS = {
     "board check": "says whether a submission is consistent",
     **dict.fromkeys((f"superpixels {name}" for name in ("table", "compare", "report")), "shows superpixels only"),
     **dict.fromkeys((f"intrabench.{name}" for name in ("report", "figures", "submit")), "writes what its command does"),
-    **dict.fromkeys((f"intrabench.{name}" for name in ("merge", "compact", "verify")), "as its command"),
+    **dict.fromkeys((f"intrabench.{name}" for name in ("merge", "compact", "score", "verify")), "as its command"),
     "intrabench.compare_published": "compares with printed numbers",
 }
 """Commands that say nothing of models and their scores, by reason."""

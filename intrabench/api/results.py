@@ -1,4 +1,4 @@
-"""Results in Python: tables, comparisons, report, figures, merging and verification."""
+"""Results in Python: tables, comparisons, report, figures, merging, scoring and verification."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from intrabench.errors import PartialResults
 from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, made_spec
 
 if TYPE_CHECKING:
+    from intrabench.engine.score import Scored
     from intrabench.engine.verify import Verdict
     from intrabench.publishing.board.submission import Submission
     from intrabench.publishing.methods.methods import Methods
@@ -112,12 +113,14 @@ def compare(
     failed: str = "worst",
     empty: str = "worst",
     by: str = "",
+    size_bins: Sequence[float] = (),
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
 ) -> Comparisons:
     """Compare two results folders, or two models or prompters in one, target by target; differences are B - A.
 
-    by: pairs apart by ``label``, ``difficulty`` or ``difficulty_in_label``.
+    by: pairs apart by ``label``, ``difficulty`` or ``difficulty_in_label``. size_bins: ends of groups of targets by
+    size, in ml, small to large; none: thirds of each label.
 
     Returns:
         A comparison for each pair of lines, by what the two have in common. `Comparison.worse` says whether B is.
@@ -140,6 +143,7 @@ def compare(
         failed=failed,
         empty=empty,
         by=by,
+        size_bins=size_bins,
         selection=_selection(chosen),
     )
     _warn(folders_of(folder, one, other))
@@ -235,13 +239,14 @@ def report(
     aggregation: str = "protocol",
     failed: str = "worst",
     empty: str = "worst",
+    size_bins: Sequence[float] = (),
     plugin: Plugins = (),
     **chosen: Unpack[Chosen],
 ) -> Path:
     """Write one HTML file: which model is best at a budget, tables, curves, failures, and a viewer of targets.
 
     metric: the score that leads; empty is that of the protocol, else dice. title: the heading. views: number of targets
-    per data set in the viewer. chosen: which sessions count.
+    per data set in the viewer. size_bins: as of `compare`. chosen: which sessions count.
 
     Returns:
         The file. What the results lack, and masks that cannot be read, are a warning.
@@ -251,7 +256,7 @@ def report(
 
     _add(plugin)
     spec, folder = made_spec(metric) if metric else "", _folder(out)
-    statistic = statistic_of(spec, aggregation, failed, empty)
+    statistic = statistic_of(spec, aggregation, failed, empty, size_bins=size_bins)
     unread = write_report(folder, Path(file), views, statistic, title=title, selection=_selection(chosen))
     _warn([folder], unread)
     return Path(file)
@@ -265,11 +270,12 @@ def figures(
     metric: MetricLike = "",
     format: str | Sequence[str] = "png",
     correlate: MetricLike | Sequence[MetricLike] = (),
+    size_bins: Sequence[float] = (),
     **chosen: Unpack[Chosen],
 ) -> list[Path]:
     """Draw curves, ranking, sizes and correlations as pictures for papers (png, svg or pdf) into a folder.
 
-    correlate: as of `table`.
+    correlate: as of `table`. size_bins: as of `compare`.
 
     Returns:
         The files. What the results lack is a warning.
@@ -278,7 +284,7 @@ def figures(
 
     formats, spec = [format] if isinstance(format, str) else list(format), made_spec(metric) if metric else ""
     written, left_out = write_figures(
-        _folder(out), Path(folder), formats, spec, _selection(chosen), _several_specs(correlate)
+        _folder(out), Path(folder), formats, spec, _selection(chosen), _several_specs(correlate), size_bins
     )
     _warn([_folder(out)], left_out)
     return written
@@ -379,6 +385,33 @@ def compact(out: Folder = None) -> Compacted:
     from intrabench.results.compact import compact as put_together
 
     return put_together(_folder(out))
+
+
+@typed
+def score(
+    out: Folder = None,
+    *,
+    metric: MetricLike | Sequence[MetricLike],
+    plugin: Plugins = (),
+    trust: bool = False,
+    **chosen: Unpack[Chosen],
+) -> Scored:
+    """Measure further metrics of the masks that runs with `save_masks` stored; nothing is played.
+
+    Each session with masks gets a value of each metric, as if it had been played with it, so a run with these metrics
+    finds it finished. Scans must be here, models' weights need not be. trust: as of `verify`.
+
+    Returns:
+        How many sessions were scored, had the metrics before, and why others were not scored.
+    """
+    from intrabench.engine.score import score as measure
+    from intrabench.engine.verify import Trust
+    from intrabench.registry.objects import make_metric
+
+    _add(plugin)
+    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else metric
+    permission = Trust(_paths(plugin), None, trust)
+    return measure(_folder(out), [make_metric(one) for one in several], permission, _selection(chosen))
 
 
 @typed

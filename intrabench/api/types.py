@@ -2,6 +2,7 @@
 
 from intrabench.datasets.cases.timepoints import FollowUp as FollowUp
 from intrabench.engine.check import Finding as Finding
+from intrabench.engine.score import Scored as Scored
 from intrabench.engine.verify import Verdict as Verdict
 from intrabench.publishing.board.submission import Submission as Submission
 from intrabench.publishing.methods.methods import Methods as Methods

@@ -10,7 +10,7 @@ from typer.core import TyperGroup, TyperOption
 HEADINGS = {
     "Start": ("init", "list", "info", "run", "table", "report"),
     "Your own classes": ("check", "preview"),
-    "Compare": ("compare", "power", "methods", "figures", "failures", "verify"),
+    "Compare": ("compare", "power", "methods", "figures", "failures", "score", "verify"),
     "People": ("annotate", "rate", "record", "calibrate", "gap"),
     "Share": ("merge", "export", "submit", "board", "serve"),
     "This machine and others": ("data", "weights", "job", "status", "compact"),

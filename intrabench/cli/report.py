@@ -40,6 +40,11 @@ Failed = Annotated[
 ]
 Empty = Annotated[str, typer.Option("--empty", help="How empty answers count: worst (value) or drop.")]
 
+SizeBins = Annotated[
+    str,
+    typer.Option("--size-bins", metavar="ML", help="Groups by size, cut there: 1,10,100. Default: thirds by label."),
+]
+
 Parts = Annotated[str, typer.Option("--by", help="Pairs apart by label, difficulty or difficulty_in_label.")]
 
 Correlate = Annotated[
@@ -132,6 +137,7 @@ def compare(
     failed: Failed = "worst",
     empty: Empty = "worst",
     by: Parts = "",
+    size_bins: SizeBins = "",
     reference: Annotated[
         str, typer.Option(help="Published numbers: paper. A is one of its models, such as SAM2 or paper:sam2.")
     ] = "",
@@ -158,15 +164,16 @@ def compare(
     add_plugins(plugin)
     folder = results_folder(out)
     if reference:
-        if by:
-            raise IntraBenchError(f"--by {by} cannot be combined with --reference; omit one of them")
+        for option, given in (("--by", by), ("--size-bins", size_bins)):
+            if given:
+                raise IntraBenchError(f"{option} {given} cannot be combined with --reference; omit one of them")
         claims = make_published_comparison(folder, **arguments, reference=reference, correlation=_numbers(correlation))
         _show_published(claims, a, b, "csv" if csv else "json" if json else "text")
         if csv or json:
             tell_selection(selection)
         tell_lacking(folder)
         return
-    found = make_comparison(folder, **arguments, by=by)
+    found = make_comparison(folder, **arguments, by=by, size_bins=size_bins)
     if json:
         show(as_json(found, a, b), json)
     elif csv:
@@ -273,6 +280,7 @@ def report(
     aggregation: How = "protocol",
     failed: Failed = "worst",
     empty: Empty = "worst",
+    size_bins: SizeBins = "",
     ratings: Annotated[
         Path | None, typer.Option("--ratings", metavar="STUDY", help="Also show what people said in this rating study.")
     ] = None,
@@ -292,7 +300,7 @@ def report(
     add_plugins(plugin)
     if number := next((one for one in selection.targets if one.isdecimal()), ""):
         raise IntraBenchError(f"--targets {number} is no name; the number of targets shown is --views {number}")
-    folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty)
+    folder, statistic = results_folder(out), statistic_of(metric, aggregation, failed, empty, size_bins=size_bins)
     tables = list(_rating_tables(ratings)) if ratings else []
     with showing_steps(quiet=quiet()) as say:
         unread = write_report(folder, file, views, statistic, tables, title, selection, say)
@@ -317,6 +325,7 @@ def figures(
     metric: Metric = "",
     format: Annotated[list[str], typer.Option("--format", help="png, svg or pdf; several are fine.")] = ["png"],  # noqa: B006
     correlate: Correlate = [],  # noqa: B006
+    size_bins: SizeBins = "",
     *,
     selection: Selection,
 ) -> None:
@@ -324,7 +333,7 @@ def figures(
     from intrabench.reporting.figures import write_figures
     from intrabench.workspace import results_folder
 
-    written, left_out = write_figures(results_folder(out), folder, format, metric, selection, correlate)
+    written, left_out = write_figures(results_folder(out), folder, format, metric, selection, correlate, size_bins)
     for path in written:
         note(f"wrote {path}")
     echo(*left_out, err=True)

@@ -1,4 +1,4 @@
-"""Commands to share results: export, merge, verify; and what failed."""
+"""Commands to share results: export, merge, score, verify; and what failed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from intrabench.cli.console import echo, note
-from intrabench.cli.options import of_results
+from intrabench.cli.options import completes, of_results
 from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.cli.verbosity import quiet
-from intrabench.errors import several
+from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
     from intrabench.results.failures import Kind
@@ -24,6 +24,10 @@ Out = Annotated[
     typer.Option("--out", help="Results folder. Default: results/ of a workspace, else intrabench-results/."),
 ]
 
+Metrics = Annotated[
+    list[str], typer.Option("--metric", help="Metric to measure, e.g. assd.", autocompletion=completes("metrics"))
+]
+
 
 def add_results(app: typer.Typer) -> None:
     """Add the commands of this file to `app`."""
@@ -31,6 +35,7 @@ def add_results(app: typer.Typer) -> None:
     app.command()(status)
     app.command()(merge)
     app.command()(compact)
+    app.command()(score)
     app.command()(verify)
 
 
@@ -242,6 +247,45 @@ def compact(out: Out = None) -> None:
 
 LISTED = 20
 """Maximum number of lines of each kind that `merge` prints."""
+
+
+@of_results()
+def score(
+    results: Annotated[Path | None, typer.Argument(help="Results folder. Default: that of `intrabench run`.")] = None,
+    metric: Metrics = [],  # noqa: B006
+    plugin: Plugins = [],  # noqa: B006
+    trust: Trusts = False,
+    *,
+    selection: Selection,
+) -> None:
+    """Measure further metrics of the masks that runs with --save-masks stored; nothing is played.
+
+    A run with these metrics then finds the sessions finished. Scans must be here, models' weights need not be. Exit
+    code 1: some sessions were not scored.
+    """
+    from intrabench.engine.score import score as measure
+    from intrabench.engine.summary import Summary
+    from intrabench.engine.verify import Trust
+    from intrabench.registry.objects import make_metric
+    from intrabench.results.causes import by_cause
+    from intrabench.workspace import results_folder
+
+    if not metric:
+        raise IntraBenchError("--metric is missing; `intrabench list metrics` shows all")
+    add_plugins(plugin)
+    metrics, permission = [make_metric(one) for one in metric], Trust(plugin, None, trust)
+    found = measure(results_folder(results), metrics, permission, selection)
+    note(f"{several(found.scored, 'session')} scored; {found.already} had the metrics before")
+    for line in Summary(unmeasured=found.unmeasured).valueless:
+        echo(line)
+    if found.without_masks:
+        have = "session has" if found.without_masks == 1 else "sessions have"
+        echo(f"{found.without_masks} {have} no stored masks; `intrabench run --save-masks` with the metric plays again")
+    for group in by_cause(found.left):
+        echo(*group.lines(f"{several(group.count, 'session')} not scored"))
+    tell_selection(selection)
+    if found.without_masks or found.left:
+        raise typer.Exit(1)
 
 
 @of_results()

@@ -17,6 +17,7 @@ from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.options import Options
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import foreign, several
+from intrabench.metrics.trial import try_out
 from intrabench.models.parts.embedding_cache import usage_line
 from intrabench.results.parts import finished_sessions
 
@@ -26,7 +27,7 @@ def describe(options: Options, folder: Path) -> list[str]:
     found = find_available(options)
     job = make_unplayed(options) if found.none else make_run(found.options)
     try:
-        return [*_described(job, folder), *found.lacking]
+        return [*_described(job, folder), *found.lacking, *try_out(job.metrics)]
     finally:
         for runner in job.runners:
             runner.close()

@@ -27,6 +27,7 @@ from intrabench.engine.signals import ending_softly
 from intrabench.engine.summary import Summary
 from intrabench.engine.writer import ResultWriter
 from intrabench.files.mounts import warnings_about
+from intrabench.metrics.trial import try_out
 from intrabench.results.compact import others_at_work, tidy
 from intrabench.results.fast_queries import only
 from intrabench.results.parts import read_rows
@@ -56,6 +57,8 @@ def execute(
         note_given(job.datasets)
     run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
     try:
+        for line in try_out(job.metrics):
+            reporter.say(line)
         manifest = Manifest(options, job)
         limit = failure_limit(options.max_failures, options.fail_fast)
         writer = ResultWriter(Store(folder, run_id, manifest.opening), reporter, limit, gathers=True)

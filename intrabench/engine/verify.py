@@ -142,7 +142,7 @@ def _verdict(
         reason = "it is of an older version of intrabench, in which sessions are defined differently; run it again"
         return _unplayed(session, name, reason)
     try:
-        options = _options(results, stored, trust, together)
+        options = options_of(results, stored, trust, together)
         with temporary_folder() as folder, without_token():
             limited = replace(options, timeout=min(options.timeout, left_s))
             execute(limited, folder, Silent(), given=False, limit_s=left_s)
@@ -163,7 +163,7 @@ def _unplayed(session: str, name: str, reason: str) -> Verdict:
     return Verdict(session, "unknown", f"{name}: {reason}", reason)
 
 
-def _options(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str] = ()) -> Options:
+def options_of(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str] = ()) -> Options:
     """The options of a job of this one session, with the largest number of rounds of any run.
 
     Raises:
@@ -306,6 +306,11 @@ def _why_another(row: Mapping[str, Any], played: pl.DataFrame) -> str:
     now = played.row(0, named=True)
     if now["status"] in UNDONE and now["target"] != row["target"]:
         return str(now["error"])
+    return changed_since(row, now)
+
+
+def changed_since(row: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Why a stored session is another one than the same options define now, of which `now` has the columns."""
     names = ("dataset_version", "model_version", "prompter_version", "weights_sha256", "target_voxels")
     changed = [f"{name} was {row[name]} and is {now[name]}" for name in names if row[name] != now[name]]
     what = ", ".join(changed) or "the scan, the target or the meaning of rows has changed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -29,6 +30,12 @@ class Scores:
     def message(self) -> str:
         """What went wrong, in one text; empty: nothing."""
         return "; ".join(f"metric {column}: {reason}" for column, reason in self.problems.items())
+
+
+def without_problems(error: str, columns: Sequence[str]) -> str:
+    """The `error` of a row without what went wrong with the metrics of these columns, as `Scores.message` tells it."""
+    theirs = tuple(f"metric {column}: " for column in columns)
+    return "; ".join(one for one in re.split(r"; (?=metric \S+: )", error) if not one.startswith(theirs))
 
 
 def score(

@@ -11,7 +11,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.display import Part, ResultTable, Section, as_html, as_text
-from intrabench.reporting.footnotes import Footnotes, few_patients, infinite_marks
+from intrabench.reporting.footnotes import Footnotes, few_patients, text_marks
 from intrabench.reporting.formats import plain
 from intrabench.reporting.reference.claims import PublishedClaims, published_claims
 from intrabench.reporting.table import names_in
@@ -20,7 +20,7 @@ from intrabench.results.selection import EVERYTHING, Selection
 from intrabench.statistics.compare import Comparison, Settings, compare
 from intrabench.statistics.contests import contests, folders_of
 from intrabench.statistics.evaluation import about, in_strata, pictures_of, selected_rows
-from intrabench.statistics.infinite import Infinite, signed
+from intrabench.statistics.infinite import MISSED, Infinite, signed
 from intrabench.statistics.measures import best, described
 from intrabench.statistics.resample import AVERAGE, FEW
 from intrabench.statistics.soundness import check_round
@@ -32,7 +32,18 @@ FALSE = "P(false)"
 RIGHT = ("difference", "95 % interval", FALSE, "p", "superiority")
 """Columns of texts that are numbers."""
 
-_COUNTS = ("wins", "ties", "losses", "units", "infinite", "both_infinite", "others", "superiority")
+_COUNTS = (
+    "wins",
+    "ties",
+    "losses",
+    "units",
+    "infinite",
+    "both_infinite",
+    "missed_a",
+    "missed_b",
+    "others",
+    "superiority",
+)
 
 
 class Comparisons(dict[str, Comparison]):
@@ -83,11 +94,11 @@ def comparison_tables(found: Mapping[str, Comparison], a: str, b: str) -> list[S
     bounds = pl.format("{} to {}", *(pl.col(name).map_elements(text_of, pl.String) for name in ("from_ml", "to_ml")))
     places, kinds = [*heads, "dataset"], [*heads, "size", unit]
     tables = [
-        Section("", _in_words(datasets, places), _marks(datasets), places, RIGHT),
+        Section("", _in_words(datasets, places), _marks(datasets, a, b), places, RIGHT),
         Section(
             "by size, all targets with equal weight:",
             _in_words(sizes.with_columns(bounds.alias(unit)), kinds),
-            _marks(sizes),
+            _marks(sizes, a, b),
             kinds,
             RIGHT,
         ),
@@ -104,10 +115,20 @@ def _most(head: str, one: Comparison, a: str, b: str) -> Section:
     return Section(title, frame, keys=who, right=RIGHT)
 
 
-def _marks(table: pl.DataFrame) -> Footnotes:
-    """Marks at infinite differences, and at those of few patients; the footnote of these is in `definitions`, once."""
+def _marks(table: pl.DataFrame, a: str, b: str) -> Footnotes:
+    """Marks at differences that are infinite, of misses, or of few patients, which `definitions` explains, once."""
     few = replace(few_patients(table["fewest"], ["difference"]), texts={})
-    return infinite_marks([*map(Infinite.beside, table.iter_rows(named=True))], "difference", signed).with_marks(few)
+    texts = [
+        Infinite.beside(row).words(signed) if row["infinite"] or row["both_infinite"] else _missed(row, a, b)
+        for row in table.iter_rows(named=True)
+    ]
+    return text_marks(texts, "difference").with_marks(few)
+
+
+def _missed(row: Mapping[str, Any], a: str, b: str) -> str:
+    """How many misses with a finite value are behind a difference; empty: none."""
+    one, other = row["missed_a"], row["missed_b"]
+    return f"{MISSED} in {one} of {row['units']} by {a}, in {other} by {b}" if one or other else ""
 
 
 def definitions(found: Mapping[str, Comparison], a: str, b: str) -> list[str]:
@@ -263,6 +284,7 @@ def make_comparison(
     failed: str,
     empty: str,
     by: str = "",
+    size_bins: str | Sequence[float] = "",
     selection: Selection = EVERYTHING,
 ) -> Comparisons:
     """A comparison for each pair of lines, by what the two have in common; a, b and by as for `contests`.
@@ -272,7 +294,7 @@ def make_comparison(
     Raises:
         IntraBenchError: a name or an option is unknown, or nothing is in common.
     """
-    asked = statistic_of(metric, aggregation, failed, empty, round)
+    asked = statistic_of(metric, aggregation, failed, empty, round, size_bins)
     parts = names_in(by)
     lines = contests(folder, a, b, asked, selection, parts)
     played = pl.concat((side for line in lines for side in (line.a, line.b)), how="diagonal_relaxed")
@@ -280,7 +302,7 @@ def make_comparison(
     check_round(played, round, *places)
     ids = {id for line in lines for side in (line.a, line.b) for id in side["protocol"]}
     statistic = asked.of_protocols(ids)
-    settings = Settings(statistic.metric, round, statistic.how, statistic.policy)
+    settings = Settings(statistic.metric, round, statistic.how, statistic.policy, ends=statistic.ends)
     pictures = {name for place in places for name in pictures_of(datasets_of(place, played))}
     found = {}
     for contest in lines:

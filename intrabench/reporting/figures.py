@@ -16,7 +16,7 @@ from intrabench.reporting.footnotes import sentence, undrawn
 from intrabench.reporting.formats import decimals
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.difficulty import by_difficulty, divisible
-from intrabench.reporting.page.strata import SIZES, strata
+from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.tables import EFFORT
 from intrabench.reporting.plots import (
     LISTED,
@@ -45,6 +45,7 @@ from intrabench.statistics.notes import adapted
 from intrabench.statistics.ranking import ranking, rankings
 from intrabench.statistics.resample import AVERAGE, resample, with_average
 from intrabench.statistics.scores import metric as metric_of
+from intrabench.statistics.sizes import ends_of, names_of
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import steps
 from intrabench.statistics.sweeps import sweeps
@@ -59,11 +60,13 @@ def write_figures(
     metric: str = "",
     selection: Selection = EVERYTHING,
     correlate: Sequence[str] = (),
+    size_bins: str | Sequence[float] = "",
 ) -> tuple[list[Path], Sequence[str]]:
     """Write curves against each effort, the ranking, scores by target size, and correlations over three models or more.
 
     metric: of the ranking and the sizes; curves are of the metric that it is made of. Empty: the number that leads in
     the protocols of the rows, if they agree, else dice. correlate: columns of `make_correlations`.
+    size_bins: as of `ends_of`.
 
     Returns:
         The files, and sentences on sessions that do not count.
@@ -76,7 +79,7 @@ def write_figures(
             raise IntraBenchError(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
-    whole = Evaluation.of(results, Statistic(metric), selection)
+    whole = Evaluation.of(results, Statistic(metric, ends=ends_of(size_bins)), selection)
     evaluation, lines, names = whole.shared, whole.lines, whole.names
     rows, scored = evaluation.rows, evaluation.scored
     metric, how = evaluation.statistic.metric, evaluation.statistic.how
@@ -91,7 +94,9 @@ def write_figures(
         drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, metric_head(of)) for n, key in enumerate(EFFORT)}
         drawn |= protocol_figures(evaluation)
         drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
-        drawn[sizes] = _by_thirds(strata(scored, evaluation.pictures), "size", SIZES, names, head)
+        by_size = strata(scored, evaluation.pictures, evaluation.statistic.ends)
+        if not by_size.is_empty():
+            drawn[sizes] = _by_thirds(by_size, "size", names_of(evaluation.statistic.ends), names, head)
         if not (thirds := _by_difficulty(evaluation)).is_empty():
             drawn[difficulty] = _by_thirds(thirds, STRATUM, THIRDS, names, head)
         drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
@@ -126,7 +131,7 @@ def drawn_figures(evaluation: Evaluation) -> list[str]:
     found += figures_of_protocols(fair)
     swept = swept_dice(scored, evaluation.names, how)
     found += [] if swept.is_empty() else [f"{file}_by_{kind}" for kind in swept["kind"].unique(maintain_order=True)]
-    found.append(f"{file}_by_size")
+    found += [] if strata(scored, fair.pictures, statistic.ends).is_empty() else [f"{file}_by_size"]
     found += [] if _by_difficulty(fair).is_empty() else [f"{file}_by_{STRATUM}"]
     with suppress(IntraBenchError):
         if fair.comparable:

@@ -188,14 +188,21 @@ def sentence(notes: pl.DataFrame, names: Mapping[int, str], head: str = "Adapted
 
 
 def undrawn(means: pl.DataFrame, names: Mapping[int, str]) -> str:
-    """A sentence on the infinite means of lines, which figures do not draw; empty if there are none.
+    """Sentences on means of lines that figures do not show: infinite ones, and how many misses are behind the others.
 
     means: by ``line``, with the columns `BESIDE`; a line may be there several times.
     """
-    rows = means.filter(pl.col("infinite") > 0).sort("line").unique("line", maintain_order=True).to_dicts()
-    told = [f"{names[row['line']]} ({Infinite.beside(row).words()})" for row in rows[:_NAMED]]
-    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
-    return f"Infinite means are not drawn: {'; '.join(told)}{more}." if told else ""
+    rows = means.sort("line").unique("line", maintain_order=True).to_dicts()
+    found = [(names[row["line"]], Infinite.beside(row)) for row in rows]
+    infinite = [f"{name} ({one.words()})" for name, one in found if one.count]
+    missed = [f"{name} ({one.misses})" for name, one in found if not one.count and one.missed]
+    parts = (("Infinite means are not drawn", infinite), ("A miss has a value of its own", missed))
+    return " ".join(f"{what}: {_first(told)}." for what, told in parts if told)
+
+
+def _first(told: Sequence[str]) -> str:
+    more = f" and {len(told) - _NAMED} more" if len(told) > _NAMED else ""
+    return f"{'; '.join(told[:_NAMED])}{more}"
 
 
 _NAMED, _SAID = 3, 4  # lines of a note, and notes of a sentence

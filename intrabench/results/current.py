@@ -77,7 +77,7 @@ def counting(rows: pl.DataFrame, root: Path) -> tuple[pl.DataFrame, list[str]]:
     for where, count in left.group_by("dataset").agg(pl.col("session").n_unique()).sort("dataset").iter_rows():
         one, many = "session on {} is left out: its target was", "sessions on {} are left out: their targets were"
         what = one if count == 1 else many
-        notes.append(f"{count} older {what.format(where)} played again since")
+        notes.append(f"{count} older {what.format(where)} played or scored again since")
     return rows.join(newest, on="session", how="semi", maintain_order="left"), notes
 
 

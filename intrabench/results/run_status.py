@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from intrabench.results.parts import read_rows
-from intrabench.results.runs import RUNNING, going_on, read_records, work_of
+from intrabench.results.runs import FINISHED, RUNNING, going_on, read_records, work_of
 from intrabench.results.statuses import UNDONE
 
 RECENT_S = 600
@@ -70,13 +70,21 @@ def run_status(root: Path, now: float) -> list[Status]:
     now: seconds since 1970, as in `time.time`.
     """
     rows = read_rows(root, ["session", "round", "run_id", "status", "written_at"], metrics=False)
-    last = rows.sort("round").unique("session", keep="last")
     works: dict[str, list[dict[str, Any]]] = {}
     whole = [one for one in read_records(root) if {"run_id", "state", "started"} <= one.keys()]
+    last = _written_by(rows.sort("round").unique("session", keep="last"), whole)
     for record in sorted(whole, key=lambda one: one["started"]):
         works.setdefault(work_of(record), []).append(record)
     running = going_on(root)
     return [_status(records, running, last, now) for records in works.values()]
+
+
+def _written_by(rows: pl.DataFrame, records: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """The rows that runs wrote themselves. Scored later, they name the run that played them, although it had ended."""
+    ends = [(one["run_id"], one["stamps"][-1]) for one in records if one["state"] == FINISHED and one.get("stamps")]
+    ended = pl.DataFrame(ends, schema={"run_id": pl.String, "_ended": pl.Int64}, orient="row").unique("run_id")
+    own = pl.col("_ended").is_null() | (pl.col("written_at") <= pl.col("_ended"))
+    return rows.join(ended, on="run_id", how="left", maintain_order="left").filter(own).drop("_ended")
 
 
 def _status(records: Sequence[Mapping[str, Any]], running: AbstractSet[str], last: pl.DataFrame, now: float) -> Status:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
@@ -186,6 +187,15 @@ class Store:
             {masks_file(self._place, session): partial(write_masks, masks=masks) for session, masks in sessions.items()}
         )
 
+    def copy_masks(self, sessions: Mapping[str, str]) -> None:
+        """Store for sessions the masks of others: those that each of them names."""
+        self._write(
+            {
+                masks_file(self._place, session): partial(_share, masks_file(self._place, other))
+                for session, other in sessions.items()
+            }
+        )
+
     def _write(self, files: Mapping[Path, Callable[[Path], Any]]) -> None:
         """Write files, each by its function: all before one of them counts."""
         path = next(iter(files))
@@ -210,6 +220,14 @@ def write_parquet(frame: pl.DataFrame, path: Path, metadata: dict[str, str] | No
     content = BytesIO()
     frame.write_parquet(content, metadata=metadata)
     path.write_bytes(content.getbuffer())
+
+
+def _share(file: Path, path: Path) -> None:
+    """Give a file a second name, or copy it where the disk has no second names; no file of masks is written into."""
+    try:
+        os.link(file, path)
+    except OSError:
+        shutil.copyfile(file, path)
 
 
 _LAST = 2**63 - 1

@@ -13,7 +13,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.results.parts import with_patients
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.bca import LEVEL
-from intrabench.statistics.infinite import whole, with_parts
+from intrabench.statistics.infinite import IS_MISS, whole, with_parts
 from intrabench.statistics.measures import best
 from intrabench.statistics.notes import shares
 from intrabench.statistics.resample import AVERAGE, FEW, as_one_dataset
@@ -26,9 +26,8 @@ from intrabench.statistics.significance import (
     per_patient,
     signed_rank,
 )
+from intrabench.statistics.sizes import with_sizes
 from intrabench.statistics.statistic import Statistic
-
-SIZES = ("small", "medium", "large")
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,11 @@ class Comparison:
     target is infinite, and so is a difference from it, of which there is neither interval nor probability; if both are
     (`both_infinite`), it is a tie without a difference. `sd_a`, `sd_b` and `correlation` of the means of patients, over
     finite values, which the published formula takes (null for `AVERAGE`); `units`, `wins`, `ties` and `losses` of B
-    among them, and `superiority`, the share of wins plus half the ties; `rank_biserial` (-1 to 1) and `p` of the signed
-    ranks of per-patient differences (`patient_differences`), `p_holm` corrected over data sets (null of fewer
-    patients than `FEW`). Those of `AVERAGE` are of the patients of all data sets together, and are not corrected.
-    sizes: a row per third of the targets by volume, `from_ml` to `to_ml`; all targets have equal weight.
+    among them, and `superiority`, the share of wins plus half the ties; `missed_a` and `missed_b`, how many are misses
+    with a finite value; `rank_biserial` (-1 to 1) and `p` of the signed ranks of per-patient differences
+    (`patient_differences`), `p_holm` corrected over data sets (null of fewer patients than `FEW`). Those of `AVERAGE`
+    are of the patients of all data sets together, and are not corrected.
+    sizes: a row per group of `with_sizes`, with volumes `from_ml` to `to_ml`; all targets have equal weight.
     extremes: the targets that differ most, mean over seeds, the best for B first.
     only_a, only_b: units with a value on one side only; they are not compared. shared: what the two lines have in
     common, by column. adapted: of A and of B, which prompts were converted or refused, and in how many sessions; empty
@@ -175,7 +175,8 @@ def _values(rows: pl.DataFrame, side: str, settings: Settings) -> pl.DataFrame:
         raise IntraBenchError(
             f"{side} contains several lines; choose one, for example by its model, prompter and protocol"
         )
-    return scored.select(*UNIT, "patient", "target_ml", "value", "failed")
+    missed = pl.col(IS_MISS) if IS_MISS in scored.columns else pl.lit(False)
+    return scored.select(*UNIT, "patient", "target_ml", "value", "failed", missed.alias(f"missed_{side.lower()}"))
 
 
 def _differences(a: pl.DataFrame, b: pl.DataFrame, settings: Settings) -> pl.DataFrame:
@@ -216,17 +217,13 @@ def _spreads(units: pl.DataFrame) -> pl.DataFrame:
 
 def _per_size(units: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     """`Comparison.sizes`; the patients of all data sets are drawn together."""
-    targets = units.filter(pl.col("target_ml").is_not_null()).group_by(TARGET).agg(pl.col("target_ml").first())
-    rank = pl.col("target_ml").rank("min") - 1  # equal volumes belong to the same third
-    targets = targets.with_columns(size=(rank * len(SIZES)) // pl.len())
-    bounds = targets.group_by("size").agg(
+    sized = with_sizes(units, settings.ends).drop_nulls("size").sort(UNIT)  # sums depend on the order
+    bounds = sized.group_by("size").agg(
         pl.col("target_ml").min().alias("from_ml"), pl.col("target_ml").max().alias("to_ml")
     )
-    sized = units.drop("target_ml").join(targets, on=TARGET, nulls_equal=True).sort(UNIT)  # sums depend on the order
     effect = differences(as_one_dataset(sized), ["size"], AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     joined = bounds.join(effect, on="size").join(_counts(sized, "size", settings.tie), on="size").sort("size")
-    names = pl.col("size").replace_strict(range(len(SIZES)), SIZES, return_dtype=pl.String)
-    return joined.with_columns(names).drop("dataset").rename({"value": "difference"})
+    return joined.with_columns(pl.col("size").cast(pl.String)).drop("dataset").rename({"value": "difference"})
 
 
 def _extremes(units: pl.DataFrame, most: int) -> pl.DataFrame:
@@ -247,6 +244,6 @@ def _counts(units: pl.DataFrame, by: str, tie: float) -> pl.DataFrame:
         (difference > tie).sum().alias("wins"),
         (difference.abs() <= tie).sum().alias("ties"),
         (difference < -tie).sum().alias("losses"),
-        pl.col("both_infinite").sum(),
+        pl.col("both_infinite", "missed_a", "missed_b").sum(),
     )
     return counts.with_columns(superiority=(pl.col("wins") + pl.col("ties") / 2) / pl.col("units"))

@@ -399,6 +399,12 @@ def described(spec: str) -> str:
     return f"{spec} ({', '.join(words)})" if words else spec
 
 
+def with_direction(spec: str) -> str:
+    """`described`, with which values are best where that does not say it."""
+    says_it = summary(spec) is None and best(spec) != "high"
+    return described(spec) if says_it else f"{described(spec)}; {best(spec)} values are best"
+
+
 def best(spec: str) -> Best:
     """Which values of a spec are best: high, low or zero."""
     found = summary(spec)

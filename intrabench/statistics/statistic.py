@@ -18,6 +18,7 @@ from intrabench.statistics.matched import MATCHED
 from intrabench.statistics.measures import measured, scored_by, summary
 from intrabench.statistics.notes import adapted, cut_short
 from intrabench.statistics.scores import FailurePolicy, metric
+from intrabench.statistics.sizes import ends_of
 
 S = TypeVar("S", bound="Statistic")
 
@@ -27,13 +28,15 @@ class Statistic:
     """How sessions become numbers.
 
     metric: of a metric or summary; empty: the number that leads in the protocols of the rows (`of_protocols`). round:
-    the state after so many corrections; None: the last. how: the averages. policy: how failures count.
+    the state after so many corrections; None: the last. how: the averages. policy: how failures count. ends: those of
+    groups of targets by size, in ml; none: thirds (`with_sizes`).
     """
 
     metric: str = "dice"
     round: int | None = None
     how: Aggregation = AGGREGATIONS["protocol"]
     policy: FailurePolicy = field(default_factory=FailurePolicy)
+    ends: tuple[float, ...] = field(default=(), kw_only=True)
 
     @property
     def column(self) -> str:
@@ -58,7 +61,14 @@ class Statistic:
         return replace(self, metric=self.metric or leading(with_numbers(ids)), how=averages(ids, self.how))
 
 
-def statistic_of(metric: str, aggregation_name: str, failed: str, empty: str, round: int | None = None) -> Statistic:
+def statistic_of(
+    metric: str,
+    aggregation_name: str,
+    failed: str,
+    empty: str,
+    round: int | None = None,
+    size_bins: str | Sequence[float] = "",
+) -> Statistic:
     """A statistic from words of the command line.
 
     Raises:
@@ -68,8 +78,9 @@ def statistic_of(metric: str, aggregation_name: str, failed: str, empty: str, ro
         if word not in choices:
             raise IntraBenchError(f"--{option} {word} is unknown; give {', '.join(choices[:-1])} or {choices[-1]}")
     summary(metric or "dice")
+    ends = ends_of(size_bins)
     how = MATCHED if aggregation_name == MATCHED.name else aggregation(aggregation_name)
-    return Statistic(metric, round, how, FailurePolicy(failed, empty))  # type: ignore[arg-type]
+    return Statistic(metric, round, how, FailurePolicy(failed, empty), ends=ends)  # type: ignore[arg-type]
 
 
 def with_numbers(protocols: Sequence[str]) -> list[Protocol]:

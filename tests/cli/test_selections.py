@@ -25,8 +25,8 @@ OPTIONS = ("-m", "a*", "-m", "c", "-p", "p", "-d", "d", "--cases", "c?", "--targ
 WORDS = "only model a* or c; prompter p; data set d; cases c?; targets ml>=2"
 
 READERS = {
-    "table", "compare", "power", "report", "figures", "methods", "failures", "verify", "submit", "gap", "calibrate",
-    "export rows", "export masks", "export lesions", "export clicks", "export eee", "export hf",
+    "table", "compare", "power", "report", "figures", "methods", "failures", "score", "verify", "submit", "gap",
+    "calibrate", "export rows", "export masks", "export lesions", "export clicks", "export eee", "export hf",
     "export croissant", "export ro-crate",
     "rate design", "superpixels table", "superpixels report",
 }  # fmt: skip

@@ -60,7 +60,8 @@ class Lost(Dice):
     name = "lost"
 
     def measure(self, pair):
-        change("metric")
+        if pair.target.label == "blob":  # not when it is tried before the run
+            change("metric")
         return super().measure(pair)
 """
 FOLDER = "it changed the current folder, which everything in this run shares; give whole paths, or use contextlib.chdir"

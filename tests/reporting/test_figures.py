@@ -25,7 +25,7 @@ from intrabench.reporting.figures import (
 )
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.reporting.page.page import write_report
-from intrabench.reporting.page.strata import SIZES, strata
+from intrabench.reporting.page.strata import strata
 from intrabench.reporting.plots import add_note, style
 from intrabench.reporting.protocol_figures import paper_dice, protocol_figures, time_figure
 from intrabench.reporting.reference import PAPERS, paper_number
@@ -34,6 +34,7 @@ from intrabench.statistics.evaluation import Evaluation, with_lines
 from intrabench.statistics.measures import DavisArea
 from intrabench.statistics.ranking import ranking
 from intrabench.statistics.scores import scores
+from intrabench.statistics.sizes import SIZES
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import steps
 from tests.reporting.page.page_of import store

@@ -129,6 +129,18 @@ def _board_of_misses(say: Callable[..., Said], root: Path) -> str:
     return str([*model_contents([table])])
 
 
+def _figures_of_misses(root: Path) -> str:
+    pytest.importorskip("matplotlib")
+    texts = [path.read_text(encoding="utf-8") for path in write_figures(root, Path("figures"), ["svg"], BOUNDED)[0]]
+    assert all("missed in 4 of 12" in " ".join(re.sub(r"<[^>]*>", " ", text).split()) for text in texts)
+    return "missed in 4 of 12" * bool(texts)
+
+
+def _hub_of_misses(root: Path) -> str:
+    export_hugging_face(root, Path("hub"), ["d=lab/b/t"], BOUNDED)
+    return "".join(path.read_text(encoding="utf-8") for path in Path("hub").rglob("*.yaml"))
+
+
 @pytest.mark.parametrize(
     "output",
     [
@@ -138,6 +150,9 @@ def _board_of_misses(say: Callable[..., Said], root: Path) -> str:
         lambda say, root: say("table", "--metric", BOUNDED, "--columns", "label").out,
         lambda say, root: make_methods(root, metric=BOUNDED, failed="worst", empty="worst").written(),
         lambda say, root: report(root, metric=BOUNDED)[1],
+        lambda say, root: say("compare", "a", "bb", "--metric", BOUNDED).out,
+        lambda say, root: _figures_of_misses(root),
+        lambda say, root: _hub_of_misses(root),
         _eee,
         _board_of_misses,
     ],
@@ -154,8 +169,10 @@ def test_misses_with_a_finite_value_are_counted(output: Callable[..., str], say:
         target_voxels=pl.lit(7, pl.Int64),
         pred_voxels=pl.when(~first).then(pl.when(pl.col("status") == "empty").then(0).otherwise(7)).cast(pl.Int64),
     )
-    root = store(Path("intrabench-results"), bounded)
-    (scored,) = read_rows(root).pipe(measured, BOUNDED).select(pl.col("value").mean())["value"]
+    found = line("bb").drop("nsd_2mm").rename({"hd95_mm": BOUNDED})
+    found = found.with_columns(metrics=pl.lit(f"dice@1 iou@1 {BOUNDED}@1"), pred_voxels=pl.lit(7, pl.Int64))
+    root = store(Path("intrabench-results"), bounded, found.select(bounded.columns))
+    (scored,) = read_rows(root).filter(model="a").pipe(measured, BOUNDED).select(pl.col("value").mean())["value"]
     assert scored == pytest.approx((4 * 50 + sum(value for case in FOUND for value in case)) / 12)
     assert "missed in 4 of 12" in output(say, root)
 

@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.errors import IntraBenchError
 from intrabench.reporting.comparison import heading
 from intrabench.statistics.compare import Settings, compare
-from intrabench.statistics.measures import best, described, measured
+from intrabench.statistics.measures import best, described, measured, with_direction
 from intrabench.statistics.scores import FailurePolicy
 from tests.results import made
 
@@ -86,3 +86,10 @@ def test_what_is_unknown(wording: SnapshotAssertion) -> None:
         measured(ROWS, "noc:threshold=high")
     with pytest.raises(IntraBenchError, match="hd95_mm does not rise from 0"):
         measured(ROWS, "noc:metric=hd95")
+
+
+@pytest.mark.parametrize("spec", ["dice", "assd", "hd95:miss=diagonal", "relative_volume_difference", "noc", "auc"])
+def test_a_description_says_once_which_values_are_best(spec: str) -> None:
+    told = with_direction(spec)
+    assert told.startswith(described(spec))
+    assert told.count(f"{best(spec)} is best") + told.count(f"{best(spec)} values are best") == 1

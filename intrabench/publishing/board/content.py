@@ -17,7 +17,7 @@ from intrabench.reporting.page import texts
 from intrabench.reporting.page.grid import Cell, interval_text, mean, number
 from intrabench.results.runs import read_records
 from intrabench.statistics.infinite import NOTHING, Infinite
-from intrabench.statistics.measures import described
+from intrabench.statistics.measures import with_direction
 from intrabench.volume import states_ct
 
 
@@ -67,7 +67,7 @@ def table_content(table: Table, submissions: Sequence[Submission]) -> dict[str, 
         "modality": modality(data_of(table, submissions).modality),
         "main": main,
         "lines": [_row(line, table, ranks) for line in lines],
-        "columns": [(column.id, described(column.spec), column.best) for column in table.columns],
+        "columns": [(column.id, with_direction(column.spec)) for column in table.columns],
         "numbers": [(name, True) for name in (*_EFFORTS, *(one.id for one in table.columns[1:]), *_COUNTS)],
         "averaging": main.how.description,
         "protocol_words": preset.summary,

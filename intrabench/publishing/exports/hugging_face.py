@@ -120,6 +120,8 @@ def _notes(evidence: Evidence, found: LineResults, result: Result, key: Mapping[
     yield from (f"{value:.4g} {name} on average" for name, value in result.effort.items() if name == "interactions")
     if result.infinite:
         yield f"{result.infinite.words()}, which is the value"
+    elif result.infinite.missed:
+        yield result.infinite.misses
     if result.low is not None:
         yield f"95 % interval {result.low:.4f} to {result.high:.4f} over {result.patients} patients"
     else:

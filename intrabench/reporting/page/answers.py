@@ -23,6 +23,7 @@ from intrabench.reporting.page.viewer import spread
 from intrabench.statistics.budgets import Budget, Standing, front, standings, within
 from intrabench.statistics.infinite import Infinite
 from intrabench.statistics.notes import adapted
+from intrabench.statistics.sizes import found_by_size
 from intrabench.statistics.steps import Steps
 
 STOPS = {
@@ -62,7 +63,7 @@ def answers(results: BudgetResults, curves: Mapping[str, Any]) -> dict[str, Any]
     order = standings(results.reached, best, compared)
     firsts = {budget: ranked[0] for budget, ranked in order.items()}
     winners = results.reached.sessions.filter(pl.col("state").is_in({one.place.state for one in firsts.values()}))
-    spots = weak_spots(winners, results.modalities, best)
+    spots = weak_spots(winners, results.modalities, best, results.lead.ends)
     units = [_unit(results, against, order, spots, curves) for against in results.budgets]
     shown = {row["state"] for unit in units for stop in unit["stops"] for row in stop["rows"]}
     return {
@@ -127,6 +128,7 @@ def _stop(
             ("", narrative.caution(ranked)),
             ("", narrative.of_datasets(results, budget, first)),
             ("Where it fails", narrative.weak(results, spots.get(first.place.state, ()))),
+            ("", narrative.finds(found_by_size(_last(results, budget, first.line), results.lead.ends))),
             ("How long it takes", speed_sentence(results.speed, results.names, first.line)),
         ]
     sentences.append(("", narrative.too_dear(results, budget, outside, bool(ranked))))
@@ -138,6 +140,12 @@ def _stop(
         "outside": [[line, cost] for cost, line in outside][: max(ROWS - len(ranked), 0)],
         "more": max(len(ranked) + len(outside) - ROWS, 0),
     }
+
+
+def _last(results: BudgetResults, budget: Budget, line: int) -> pl.DataFrame:
+    """The last round of each session of a line that the budget allows."""
+    allowed = within(results.rows.filter(line=line), budget)
+    return allowed.filter(pl.col("round") == pl.col("round").max().over("session"))
 
 
 def _start(results: BudgetResults, against: str) -> int:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from intrabench.metrics.base import Best
 from intrabench.reporting.formats import decimals
-from intrabench.statistics.measures import best, described, scored_by, summary
+from intrabench.statistics.measures import best, scored_by, summary, with_direction
 from intrabench.statistics.scores import Scale, metric, rises
 from intrabench.statistics.statistic import Statistic, with_numbers
 
@@ -47,8 +47,7 @@ class LeadingScore(Statistic):
     @property
     def description(self) -> str:
         """What it is, and which values are best."""
-        words = "high values are best" if self.best == "high" else f"{self.best} values are best"
-        return f"{described(self.metric)}; {words}"
+        return with_direction(self.metric)
 
     @cached_property
     def digits(self) -> int:
@@ -82,7 +81,7 @@ def leading_score(protocols: Iterable[str], asked: Statistic) -> LeadingScore:
     called = [head for one in presets for head, spec in one.numbers if spec == found.metric]
     spec = found.metric
     head = called[0] if called else spec if summary(spec) else metric(spec).head
-    return LeadingScore(spec, found.round, found.how, found.policy, head)
+    return LeadingScore(spec, found.round, found.how, found.policy, head, ends=found.ends)
 
 
 def digits_of(spec: str) -> int:

@@ -271,11 +271,25 @@ def weak(results: BudgetResults, spots: Sequence[Spot]) -> Sentence:
     return [*sentence, text(".")]
 
 
+def finds(found: pl.DataFrame) -> Sentence:
+    """Which share of the targets it finds, by their size; found: `found_by_size`. Nothing if it finds all."""
+    if found.is_empty() or found["found"].min() == 1:
+        return []
+    parts = [text(f"{100 * share:.0f} % of {_sized(size)} ({count})") for size, share, count in found.iter_rows()]
+    several = "Of labels with several targets in a case it finds, with any overlap, "
+    return [text(several), *listed([[part] for part in parts]), text(".")]
+
+
+def _sized(name: str) -> str:
+    """Targets of a group of `with_sizes`."""
+    return f"targets of {name}" if name.endswith(" ml") else f"{name} targets"
+
+
 def _which(spot: Spot) -> Sentence:
     if spot.kind != "size":
         return [name(spot.name)]
-    if spot.least is None or spot.most is None:  # of photographs, whose pixels have no volume
-        return [text(f"{spot.name} targets")]
+    if spot.least is None or spot.most is None:
+        return [text(_sized(spot.name))]
     volumes = dict.fromkeys(f"{volume:.3g}" for volume in (spot.least, spot.most))
     return [text(f"{spot.name} targets of {' to '.join(volumes)} ml")]
 

@@ -38,7 +38,7 @@ from intrabench.reporting.page.narrative import BudgetResults, Names
 from intrabench.reporting.page.protocol_table import capped_numbers, click_grid, protocol_grids
 from intrabench.reporting.page.render import check_html, render
 from intrabench.reporting.page.speed import speed_grid, speeds
-from intrabench.reporting.page.strata import SIZES, strata
+from intrabench.reporting.page.strata import strata
 from intrabench.reporting.page.viewer import VIEWS, samples, views
 from intrabench.reporting.plots import as_svg, style
 from intrabench.reporting.protocol_figures import time_figure
@@ -53,6 +53,7 @@ from intrabench.statistics.notes import adapted, cut_short_of
 from intrabench.statistics.ranking import Ranking, pairs, rankings
 from intrabench.statistics.resample import AVERAGE, FEW, Draws, drawn_intervals, resample
 from intrabench.statistics.scores import measured_metrics, scores
+from intrabench.statistics.sizes import names_of
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
 from intrabench.statistics.steps import Steps, steps
@@ -146,7 +147,7 @@ def _content(evaluation: Evaluation, lead: LeadingScore, views: int, say: Callab
     scored = scores(rows, policy=lead.policy)
     grids = _tables(evaluation, lead, scored, views)
     made = f"Made on {datetime.now(UTC):%Y-%m-%d} by intrabench {version('intrabench')}"
-    panels = ("perturbed", "clicking", "own", "difficulty", "correlations", "diagnosis")
+    panels = ("sizes", "perturbed", "clicking", "own", "difficulty", "correlations", "diagnosis")
     absent = {f"{name}-section" for name in panels if not grids[name]}
     return {
         "title": "IntraBench report",
@@ -200,6 +201,7 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame, view
         same_draws = resample(same, ["line"], how)
     budgets = budgets_of(compared)
     found = at_budgets(compared, how, [*(one for every in budgets.values() for one in every), *rounds_of(fair.lines)])
+    sizes = strata(scored, evaluation.pictures, lead.ends)
     curves, speed = curve_data(compared, lines, how, found), speeds(rows, lines)
     return {
         "lead": lead,
@@ -219,7 +221,9 @@ def _tables(evaluation: Evaluation, lead: LeadingScore, dice: pl.DataFrame, view
         "progress_note": sentence(short, evaluation.names, f" {tables.SHORT}: "),
         **_ranking(fair, same, same_draws, names.seen, marked.without_fewer(), lead),
         **claim_section(same, fair.lines, lead),
-        "sizes": tables.thirds_grid("sizes", strata(scored, evaluation.pictures), "size", SIZES, lines, marked, lead),
+        "sizes": tables.thirds_grid("sizes", sizes, "size", names_of(lead.ends), lines, marked, lead)
+        if len(sizes)
+        else None,
         **difficulty_panel(evaluation, lead, marked, views),
         **correlation_panel(fair),
         "diagnosis": [*filter(None, [by_slice, others])],

@@ -2,60 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
+from intrabench.errors import several
 from intrabench.metrics.base import Best, merit
 from intrabench.reporting.page.grid import digits_of
 from intrabench.statistics.aggregate import AGGREGATIONS
 from intrabench.statistics.infinite import NOTHING, Infinite, pooled
 from intrabench.statistics.resample import as_one_dataset, intervals
+from intrabench.statistics.sizes import with_sizes
 from intrabench.target import WHOLE_CASE
-
-SIZES = ("small", "medium", "large")
 
 _TARGET = ("dataset", "case", "target")
 
 
-def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset()) -> pl.DataFrame:
+def strata(scored: pl.DataFrame, pictures: Set[str] = frozenset(), ends: Sequence[float] = ()) -> pl.DataFrame:
     """`line`, `size`, `value` (mean over targets with equal weight) with `BESIDE`, and the text `show` of the size.
 
-    Sizes are thirds of all targets by volume, those of `pictures` (photographs, videos: `pictures_of`) apart from those
-    of scans, because a pixel has no volume.
+    Sizes are groups of `with_sizes`. If all targets of scans, or of `pictures` (photographs, videos: `pictures_of`),
+    have one label, or between given ends, the text has their volumes, or their pixels, because a pixel has no volume.
     """
-    amount = pl.when("picture").then(pl.col("target_ml") * 1000).otherwise("target_ml")  # a pixel counts as 1 mm³
-    rows = scored.filter(pl.col("target_ml").is_not_null())
-    rows = rows.with_columns(picture=pl.col("dataset").is_in(list(pictures))).with_columns(amount=amount)
-    sized = rows.join(_thirds(rows), on=_TARGET)
+    sized = with_sizes(scored, ends).drop_nulls("size")
+    sized = sized.with_columns(picture=pl.col("dataset").is_in(list(pictures)))
     names = sized.group_by("size", "picture").agg(
-        pl.col("amount").min().alias("least"),
-        pl.col("amount").max().alias("most"),
+        pl.col("target_ml").min().alias("least"),
+        pl.col("target_ml").max().alias("most"),
         pl.struct(_TARGET).n_unique().alias("targets"),
     )
+    labels = sized.group_by("picture").agg(pl.struct("dataset", "label").n_unique().alias("labels"))
+    names = names.join(labels, on="picture").with_columns(bare=pl.lit(bool(ends)) | (pl.col("labels") > 1))
     between = pl.struct(pl.all()).map_elements(_between, pl.String)
     shown = names.with_columns(between=between).sort("picture").group_by("size").agg(pl.col("between").str.join(", "))
     shown = shown.select("size", show=pl.format("{}, {}", "size", "between"))
     means = pooled(sized.filter(pl.col("value").is_not_null()), ["line", "size"])
-    order = pl.col("size").replace_strict({name: number for number, name in enumerate(SIZES)})
-    return means.join(shown, on="size").sort("line", order)
+    return means.join(shown, on="size").sort("line", "size")
 
 
-def _between(size: Mapping[str, float]) -> str:
-    ends = (size["least"], size["most"])
-    shown = (digits_of(end, 0) for end in ends) if size["picture"] else (f"{end:.3g}" for end in ends)
-    return f"{' to '.join(dict.fromkeys(shown))} {'pixels' if size['picture'] else 'ml'} ({size['targets']})"
-
-
-def _thirds(rows: pl.DataFrame) -> pl.DataFrame:
-    """The third of all targets of scans, or of pictures, to which each belongs."""
-    targets = rows.unique(_TARGET).sort("picture", "amount", *_TARGET)
-    place = pl.int_range(pl.len()) * len(SIZES) // pl.len()
-    sized = targets.with_columns(
-        size=place.over("picture").replace_strict(dict(enumerate(SIZES)), return_dtype=pl.String)
-    )
-    return sized.select(*_TARGET, "size")
+def _between(size: Mapping[str, Any]) -> str:
+    targets = several(size["targets"], "picture" if size["picture"] else "target")
+    if size["bare"]:
+        return targets
+    scale, unit = (1000, "pixels") if size["picture"] else (1, "ml")  # a pixel counts as 1 mm³
+    shown = (digits_of(scale * size[end], 0) if size["picture"] else f"{size[end]:.3g}" for end in ("least", "most"))
+    return f"{' to '.join(dict.fromkeys(shown))} {unit} ({size['targets']})"
 
 
 LABELS = 3
@@ -66,7 +59,8 @@ LABELS = 3
 class Spot:
     """A part of the targets: the mean score, each with equal weight, its interval over patients, and their number.
 
-    kind: label, size, modality or dataset. infinite: among the values. least, most: of sizes, the volumes in ml.
+    kind: label, size, modality or dataset. infinite: among the values. least, most: of thirds of a single label by
+    size, the volumes in ml.
     """
 
     kind: str
@@ -80,14 +74,18 @@ class Spot:
     most: float | None = None
 
 
-def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best) -> dict[int, list[Spot]]:
+def weak_spots(
+    sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best, ends: Sequence[float] = ()
+) -> dict[int, list[Spot]]:
     """By state, the worst labels, and the worst size, modality and data set with the best one of the same kind.
 
-    sessions: as `AtBudgets.sessions`. modalities: by data set. Kinds of which there is only one are left out.
+    sessions: as `AtBudgets.sessions`. modalities: by data set. ends: as of `with_sizes`. Kinds of which there is only
+    one are left out.
     """
     played = sessions.filter(pl.col("value").is_not_null(), pl.col("target") != WHOLE_CASE)
     if played.is_empty():
         return {}
+    played = with_sizes(played, ends)
     groups = pl.concat([_named(played, kind, one) for kind, one in _kinds(modalities).items()])
     keys = ["state", "kind", "name"]
     named = groups.drop_nulls("name")
@@ -113,13 +111,14 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
     if kept.is_empty():
         return {}
     flat = as_one_dataset(groups.join(kept.select(keys), on=keys, how="semi"))
-    ends = intervals(flat, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
+    limits = intervals(flat, keys, AGGREGATIONS["pooled"]).filter(pl.col("dataset") == "all")
     found: dict[int, list[Spot]] = {}
     pictures = any(text.startswith("natural") for text in modalities.values())  # pixels have no volume
+    alike = not (ends or pictures) and played.select("dataset", "label").n_unique() == 1
     for row in (
-        kept.join(ends.select(*keys, "low", "high"), on=keys).sort("state", "kind", "place").iter_rows(named=True)
+        kept.join(limits.select(*keys, "low", "high"), on=keys).sort("state", "kind", "place").iter_rows(named=True)
     ):
-        volumes = (row["least"], row["most"]) if row["kind"] == "size" and not pictures else (None, None)
+        volumes = (row["least"], row["most"]) if row["kind"] == "size" and alike else (None, None)
         beside = Infinite.beside(row)
         spot = Spot(row["kind"], row["name"], row["value"], row["low"], row["high"], row["targets"], beside, *volumes)
         found.setdefault(row["state"], []).append(spot)
@@ -128,11 +127,9 @@ def weak_spots(sessions: pl.DataFrame, modalities: Mapping[str, str], best: Best
 
 def _kinds(modalities: Mapping[str, str]) -> dict[str, pl.Expr]:
     names = {dataset: text for dataset, text in modalities.items() if text}
-    rank = pl.col("target_ml").rank("min").over("state") - 1  # equal volumes belong to the same third
-    third = (rank * len(SIZES) // pl.col("target_ml").count().over("state")).cast(pl.Int64)
     return {
         "label": pl.col("label"),
-        "size": third.replace_strict(dict(enumerate(SIZES)), default=None, return_dtype=pl.String),
+        "size": pl.col("size").cast(pl.String),
         "modality": pl.col("dataset").replace_strict(names, default=None, return_dtype=pl.String),
         "dataset": pl.col("dataset"),
     }

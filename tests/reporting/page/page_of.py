@@ -78,10 +78,10 @@ class Page(HTMLParser):
         return json.loads(self.scripts[id])
 
 
-def report(folder: Path, metric: str = "", **options: Any) -> tuple[Page, str]:
+def report(folder: Path, metric: str = "", ends: tuple[float, ...] = (), **options: Any) -> tuple[Page, str]:
     """The report of a results folder, read, and as text."""
     path = folder / "report.html"
-    write_report(folder, path, statistic=Statistic(metric), **options)
+    write_report(folder, path, statistic=Statistic(metric, ends=ends), **options)
     return read(path)
 
 

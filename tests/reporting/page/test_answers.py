@@ -123,20 +123,30 @@ def test_sessions_and_prompters_that_cost_more_are_told(tmp_path: Path, wording:
 
 
 def test_where_the_best_line_fails(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    """Sizes are of each label: the liver is always large, and its small ones are worse than its large ones."""
     scores = {"liver": 0.9, "spleen": 0.8, "vein": 0.3, "duct": 0.4, "node": 0.5}
     given = pl.concat(
-        curve([score], model="m", case=str(case), label=label, target_ml=10 * score)
+        curve([score - 0.2 * (case < 2)], model="m", case=str(case), label=label, target_ml=100 * score + case)
         for label, score in scores.items()
         for case in range(6)
     )
-    (*_, last) = said(read(tmp_path, given))
+    (*_, last) = said(read(tmp_path / "thirds", given))
     told = last.partition("Where it fails. ")[2]
-    assert "0.30, 0.30 to 0.30" in told
-    assert "0.40" in told
     assert told == wording
-    assert "0.50, 0.50 to 0.50" in told
-    assert "0.35" in told
-    assert "ml, 0.90" in told
+    assert "small targets (0.38" in told
+    assert "best on medium targets, 0.58" in told
+    (*_, last) = said(read(tmp_path / "bins", given, ends=(50.0, 85.0)))
+    assert last.partition("Where it fails. ")[2] == wording
+
+
+def test_which_lesions_the_best_line_finds(tmp_path: Path, wording: SnapshotAssertion) -> None:
+    lesions = pl.concat(
+        curve([0.0 if case < 2 and instance < 3 else 0.6], case=str(case), instance=instance, target_ml=0.5 * instance)
+        for case in range(4)
+        for instance in range(1, 7)
+    )
+    (*_, last) = said(read(tmp_path, lesions, curve([0.0], case="0", label="liver", target_ml=1000.0)))
+    assert sentence_with(last, "Of labels with several") == wording
 
 
 def test_the_best_of_each_data_set(tmp_path: Path, wording: SnapshotAssertion) -> None:

@@ -200,7 +200,7 @@ def test_the_model_stays_in_sight_on_a_phone(opened: Any, address: str, crowded:
         page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
         until(page, "Number.parseInt(document.getElementById('metrics').style.getPropertyValue('--first')) > 0")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        for table in ("effort", "metrics", "ranking", "sizes", "progress"):
+        for table in ("effort", "metrics", "ranking", "progress"):
             frame = page.locator(f".wide:has(#{table})")
             frame.evaluate("node => (node.scrollLeft = node.scrollWidth)")
             left, right, edge = frame.evaluate(
