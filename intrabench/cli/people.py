@@ -118,6 +118,41 @@ def rate_import(
         raise typer.Exit(1)
 
 
+@rate_app.command("status")
+def rate_status(folder: Folder, json: Json = False) -> None:
+    """Say how far each rater is, how long it took, and whether the study is closed."""
+    import polars as pl
+
+    from intrabench.cli.console import print_frame
+    from intrabench.people.rating.analysis import status
+
+    found, closed = status(_study(folder))
+    if json:
+        show([{**line, "closed": closed} for line in found.iter_rows(named=True)], json)
+        return
+    shown = found.with_columns(pl.col("minutes", "seconds_each").round(1), pl.col("first", "last").str.head(16))
+    print_frame(shown.select(pl.all().name.map(lambda name: name.replace("_", " "))), f"Raters of {folder}; UTC")
+    echo(f"closed since {closed}" if closed else "open: answers are taken")
+
+
+@rate_app.command("close")
+def rate_close(
+    folder: Folder,
+    reopen: Annotated[bool, flag("--reopen", help="Take answers again.")] = False,
+) -> None:
+    """Take no more answers of a study, not even changes of the last one."""
+    from intrabench.files.atomic import writing
+    from intrabench.people.rating.answers import Answers
+
+    answers = Answers(_study(folder).answers_file)
+    try:
+        with writing(folder):
+            answers.end(not reopen)
+    finally:
+        answers.close()
+    note(f"{folder} takes answers again" if reopen else f"{folder} is closed; --reopen takes it back")
+
+
 @rate_app.command("table")
 def rate_table(
     folder: Folder,

@@ -22,9 +22,9 @@ State = Literal["new", "begun", "finished"]
 class Task:
     """A target, as a person sees it in a list.
 
-    code: opaque, the same for everybody and after a restart. scan: one for all targets of a case. target: its name.
-    shape, spacing_mm: of the scan, ``z, y, x``. middle: a voxel in the middle of its box, where other targets of the
-    case have the same name, so that nobody could know which is meant; else None. turns: given so far.
+    code: opaque, the same for everybody and after a restart. scan: one for all targets of a case. target: what people
+    call it. shape, spacing_mm: of the scan, ``z, y, x``. middle: a voxel in the middle of its box, where other targets
+    of the case have the same name, so that nobody could know which is meant; else None. turns: given so far.
     """
 
     code: str
@@ -46,15 +46,17 @@ class Tasks:
         self._people = dict[str, Human]()
         for image_task in image_tasks:
             scan = _code(salt, image_task.dataset.spec, image_task.case)
-            names = Counter(spec.targets[0].label for spec in image_task.specs)
+            called = {spec.targets[0].id: image_task.dataset.card.called(spec.targets[0]) for spec in image_task.specs}
+            alike = Counter(called.values())
             for spec in image_task.specs:
                 (info,) = spec.targets
                 if not info.voxels:
                     continue  # nobody can prompt it
-                several = names[info.label] > 1
+                name = called[info.id]
+                several = alike[name] > 1
                 z0, y0, x0, z1, y1, x1 = info.box
+                name += f".{info.instance}" if several else ""
                 middle = ((z0 + z1) // 2, (y0 + y1) // 2, (x0 + x1) // 2) if several else None
-                name = info.id if several else info.label
                 code = _code(salt, image_task.dataset.spec, image_task.case, info.id)
                 task = Task(code, scan, name, image_task.index.shape, image_task.index.spacing_mm, middle)
                 self._places[code] = image_task, spec, task

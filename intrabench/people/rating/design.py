@@ -301,7 +301,7 @@ class _View:
         every = [
             {
                 "case": self.case,
-                "label": self.target.label,
+                "label": next(iter(self.target.names), self.target.label),
                 "see": see,
                 "masks": [*map(packed, masks)],
                 "marks": self.marks,
