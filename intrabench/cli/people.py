@@ -47,6 +47,7 @@ def rate_design(
     round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom.")] = 0,
     window: o.Window = "",
+    orientation: o.Orientation = "radiological",
     plugin: Plugins = [],  # noqa: B006
     *,
     selection: Selection,
@@ -69,6 +70,7 @@ def rate_design(
         round=round,
         seed=seed,
         window=window,
+        orientation=orientation,
     )
     study, notes = design(results_folder(out), folder, plan, selection)
     for code in study.raters:

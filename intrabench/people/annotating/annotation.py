@@ -99,7 +99,7 @@ class Annotation:
             stack.callback(self._log.close)
             self._tasks = Tasks(image_tasks, self._log.salt)
             self._writer.summary.total = len(self._tasks)
-            self._elsewhere = _played_by_people(folder)
+            self._elsewhere = _played_by_people(folder) - self._log.ever_finished()
             stack.callback(self._close_images)
             self._store_the_rest()
             self._stack = stack.pop_all()
@@ -215,8 +215,8 @@ class Annotation:
                 self._forget(spec, code)
             return self.view(code, rater)
 
-    def finish(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
-        """End a session and store its rows, turns and masks.
+    def finish(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0, comment: str = "") -> View:
+        """End a session and store its rows, turns and masks, and what the person has to say.
 
         Raises:
             Refused: nothing was given yet.
@@ -228,10 +228,33 @@ class Annotation:
                 self._check_open(spec)
                 if not kept(self._log.events(spec.key)):
                     raise Refused("nothing was given yet; click or draw something first")
-                self._add(spec, code, id, "finish", seconds, at)
+                self._add(spec, code, id, "finish", seconds, at, comment)
             if any(session == spec.key for session, *_ in self._log.unstored()):
                 self._store(spec, code, rater)
             return self.view(code, rater)
+
+    def reopen(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
+        """Go on with a finished session; what was stored counts until it is finished again.
+
+        Raises:
+            Refused: it is not finished, was not played here, or the study is closed.
+            IntraBenchError: as of `give`.
+        """
+        with self._lock:
+            spec = self._tasks.spec(code, rater)
+            if not self._is_known(spec, id):
+                self._check_not_closed()
+                if spec.key in self._elsewhere:
+                    raise Refused("this target was finished elsewhere, so it cannot be opened again")
+                if not self._log.states().get(spec.key, (0, False))[1]:
+                    raise Refused("this target is not finished")
+                self._add(spec, code, id, "reopen", seconds, at)
+            return self.view(code, rater)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the owner has closed the study, so that nothing can be changed any more."""
+        return self._log.closed
 
     def rest(self, idle_s: float) -> None:
         """Close the images for which nobody asked in so many seconds, so that runs may play there.
@@ -281,14 +304,21 @@ class Annotation:
             raise Refused("this id was used in another session; make a new one")
         return session is not None
 
-    def _check_open(self, spec: SessionSpec) -> None:
-        if spec.key in self._elsewhere or self._log.states().get(spec.key, (0, False))[1]:
-            raise Refused("this target is finished; go on with another one")
+    def _check_not_closed(self) -> None:
+        if self.closed:
+            raise Refused("this study is closed; nothing can be changed any more")
 
-    def _add(self, spec: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
+    def _check_open(self, spec: SessionSpec) -> None:
+        self._check_not_closed()
+        if spec.key in self._elsewhere or self._log.states().get(spec.key, (0, False))[1]:
+            raise Refused("this target is finished; open it again, or go on with another one")
+
+    def _add(
+        self, spec: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float, comment: str = ""
+    ) -> None:
         check_time(seconds, at)
         timed = TimedAction(kind, None, float(seconds), float(at))
-        self._log.add(_rater(spec), code, Event(id, spec.key, kind, None, None, (timed,)))
+        self._log.add(_rater(spec), code, Event(id, spec.key, kind, comment or None, None, (timed,)))
 
     def _open(self, image_task: ImageTask) -> SharedImage:
         """The opened case, for which another one may be closed."""
@@ -343,8 +373,8 @@ class Annotation:
         last = part.rows[-1]
         # The rows are there already if the last process ended after it wrote them and before the log said so.
         rows = read_rows(self.folder, ["session", "round", "prompts_hash"], metrics=False)
-        same = pl.col("session") == spec.key, pl.col("round") == last["round"]
-        if rows.filter(*same, prompts_hash=last["prompts_hash"]).is_empty():
+        stored = rows.filter(pl.col("session") == spec.key).sort("round").tail(1)
+        if stored.select("round", "prompts_hash").rows() != [(last["round"], last["prompts_hash"])]:
             self._writer.take(part)
         write_actions(self.folder, spec.key, rater, events)
         self._log.stored(spec.key)

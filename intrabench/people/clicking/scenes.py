@@ -138,8 +138,8 @@ class Scenes:
         plane = acquisition_plane(stored.index.shape, stored.index.spacing_mm)
         volume, target = stored.volume.turned(plane), target.turned(plane)
         z, turned = largest_slice(target.mask), seen(volume)
-        picture = np.ascontiguousarray(slice_picture(volume, z, target.mask, self._window)[turned, turned])
-        mask: Bools = np.ascontiguousarray(target.mask.to_array(target.shape)[z][turned, turned])
+        picture = np.ascontiguousarray(slice_picture(volume, z, target.mask, self._window)[turned])
+        mask: Bools = np.ascontiguousarray(target.mask.to_array(target.shape)[z][turned])
         self._store(scene.stem, {"images": picture, "masks": mask.astype(np.uint8) * 255})
         return picture, mask
 

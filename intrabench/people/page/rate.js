@@ -343,6 +343,7 @@
     outbox = new Outbox(`intrabench rate: ${got.rater}: ${got.id}`, onChange);
     study = { ...got, done: got.done ?? [] };
     stock = new Stock(study.cases, trouble);
+    view.neurological = study.orientation === "neurological";
     build();
     outbox.flush();
     if (study.closed) return note("This study is closed", ["No more answers are taken. Thank you."], null);
