@@ -158,8 +158,14 @@ class Pane extends Plane {
     this.pen.fillText(words, x, y);
   }
 
+  // What lies at the top and on the left.
+  borders() {
+    const [top, left] = super.borders();
+    return [top, this.ways[this.column] === this.ways[this.row] ? left : OPPOSITE[left]];
+  }
+
   ends() {
-    const [top, first] = this.borders(), { wide, high } = this, left = this.ways[this.column] === this.ways[this.row] ? first : OPPOSITE[first];
+    const [top, left] = this.borders(), { wide, high } = this;
     for (const [letter, x, y] of [[top, wide / 2, 11], [OPPOSITE[top], wide / 2, high - 11], [left, 11, high / 2], [OPPOSITE[left], wide - 11, high / 2]]) this.text(letter, x, y);
   }
 
