@@ -31,7 +31,7 @@ LAID = """({ plane, shape, neurological }) => {
     pane.fill(volume, table, height, width);
     const pixels = new Uint32Array(pane.picture.data.buffer), cut = mask.cut(axis, 0, pane.row, pane.column);
     found[figure.querySelector("figcaption").firstChild.data.trim()] = {
-      ends: pane.borders(), size: [height, width], pixels: [...pixels], mask: [...cut.cells],
+      ends: pane.borders().concat(pane.borders().map((end) => OPPOSITE[end])), size: [height, width], pixels: [...pixels], mask: [...cut.cells],
     };
   });
   return found;
@@ -63,9 +63,9 @@ def test_planes_lie_as_radiologists_see_them(plane: Plane, neurological: bool, t
         found = one.page.evaluate(LAID, {"plane": plane, "shape": shape, "neurological": neurological})
     assert captions[0].lower() == plane
     assert {name: about["ends"] for name, about in found.items()} == {
-        "Axial": ["A", "L" if neurological else "R"],
-        "Coronal": ["S", "L" if neurological else "R"],
-        "Sagittal": ["S", "A"],
+        "Axial": ["A", *("LPR" if neurological else "RPL")],
+        "Coronal": ["S", *("LIR" if neurological else "RIL")],
+        "Sagittal": ["S", "A", "I", "P"],
     }
     for axis, name in enumerate(("Axial", "Coronal", "Sagittal")):
         about = found[name]
