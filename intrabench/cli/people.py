@@ -126,14 +126,19 @@ def rate_status(folder: Folder, json: Json = False) -> None:
     import polars as pl
 
     from intrabench.cli.console import print_frame
+    from intrabench.engine.progress.tally import lasting
     from intrabench.people.rating.analysis import status
 
     found, closed = status(_study(folder))
     if json:
         show([{**line, "closed": closed} for line in found.iter_rows(named=True)], json)
         return
-    shown = found.with_columns(pl.col("minutes", "seconds_each").round(1), pl.col("first", "last").str.head(16))
-    print_frame(shown.select(pl.all().name.map(lambda name: name.replace("_", " "))), f"Raters of {folder}; UTC")
+    shown = found.with_columns(pl.col("first", "last").str.head(16)).rename({"minutes": "time", "seconds_each": "each"})
+    times = [
+        pl.Series(name, [None if one is None else lasting(one * unit) for one in shown[name]], pl.String)
+        for name, unit in (("time", 60), ("each", 1))
+    ]
+    print_frame(shown.with_columns(times), f"Raters of {folder}; times without pauses; UTC", right=("time", "each"))
     echo(f"closed since {closed}" if closed else "open: answers are taken")
 
 

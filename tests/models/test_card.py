@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,10 +74,12 @@ def test_a_workspace_names_commands_without_another_version_or_run(data: Path, s
     assert "Our tool" in again.out + again.err
 
 
-def test_a_folder_of_predictions_names_them(tmp_path: Path) -> None:
+def test_a_folder_of_predictions_names_them(tmp_path: Path, say: Callable[..., Said]) -> None:
     (tmp_path / FILE).write_text('title = "Net of 2024"\nhomepage = "https://code.example"\n')
     model = registry.make("models", f"masks:folder={tmp_path}")
     assert card_of(model) == ModelCard("Net of 2024", "", "https://code.example")
+    assert "homepage: https://code.example" in say("info", f"masks:folder={tmp_path}").out
+    assert json.loads(say("info", f"masks:folder={tmp_path}", "--json").out)["title"] == "Net of 2024"
     (tmp_path / FILE).write_text("")
     assert not card_of(model)
 

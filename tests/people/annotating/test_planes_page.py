@@ -31,7 +31,8 @@ LAID = """({ plane, shape, neurological }) => {
     pane.fill(volume, table, height, width);
     const pixels = new Uint32Array(pane.picture.data.buffer), cut = mask.cut(axis, 0, pane.row, pane.column);
     found[figure.querySelector("figcaption").firstChild.data.trim()] = {
-      ends: pane.borders().concat(pane.borders().map((end) => OPPOSITE[end])), size: [height, width], pixels: [...pixels], mask: [...cut.cells],
+      ends: pane.borders().concat(pane.borders().map((end) => OPPOSITE[end])),
+      size: [height, width], pixels: [...pixels], mask: [...cut.cells],
     };
   });
   return found;
