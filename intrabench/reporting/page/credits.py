@@ -51,10 +51,10 @@ def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list
     for line in lines.select("model", "weights", "weights_sha256").unique().sort(pl.all()).iter_rows(named=True):
         name, found, stated = line["model"], weights_of(line, known), card(line["model"])
         if stated.citation or stated.homepage:
-            licence, notes = "not stated", [called(name)] if stated.title else []
+            licence, about = "not stated", [called(name)] if stated.title else []
             if found.entry is not None:
-                licence, notes = found.entry.licence, [*notes, f"weights {found.entry.id}"]
-            listed[name] = Credit(name, licence, stated.citation or "not stated", stated.homepage, tuple(notes))
+                licence, about = found.entry.licence, [*about, f"weights {found.entry.id}"]
+            listed[name] = Credit(name, licence, stated.citation or "not stated", stated.homepage, tuple(about))
         elif found.unknown:
             listed.setdefault(name, Credit(name, "unknown to this installation", found.unknown))
         elif (entry := found.entry) is not None:
