@@ -67,19 +67,26 @@ def card_of(model: Model) -> ModelCard:
 
 
 def of_workspace(spec: str) -> ModelCard:
-    """The card that the workspace states for a spec as tables have it, under ``[models."SPEC"]``; empty if it has none.
+    """The card that the workspace states for a spec as tables have it; empty if it has none.
+
+    Raises:
+        IntraBenchError: as of `stated_here`.
+    """
+    cards = stated_here()
+    return cards.get(specs.comparable(spec), ModelCard()) if cards else ModelCard()
+
+
+def stated_here() -> dict[str, ModelCard]:
+    """The cards that the workspace states under ``[models."SPEC"]``, by `comparable` spec.
 
     Raises:
         IntraBenchError: its settings are wrong.
     """
-    found = workspace.current()
-    if found is None or not found.models:
-        return ModelCard()
-    wanted = specs.comparable(spec)
-    for key, stated in found.models.items():
-        if specs.comparable(key) == wanted:
-            return _checked(stated, f'{found.root / workspace.FILE}: [models."{key}"]')
-    return ModelCard()
+    if (found := workspace.current()) is None:
+        return {}
+    where = found.root / workspace.FILE
+    stated = found.models.items()
+    return {specs.comparable(key): _checked(card, f'{where}: [models."{key}"]') for key, card in stated}
 
 
 def _checked(stated: Mapping[str, Any], where: str) -> ModelCard:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from intrabench.models.base import Model
-from intrabench.models.card import ModelCard, card_from, card_of, of_workspace
+from intrabench.models.card import ModelCard, card_from, card_of, of_workspace, stated_here
 from intrabench.registry import registry
 from intrabench.results.private import without_paths
 from intrabench.results.runs import read_records
@@ -25,19 +25,24 @@ def card(spec: str) -> ModelCard:
 def called(spec: str) -> str:
     """What people call the model of a spec: its title, with the spec if another model has it, too; else the spec."""
     title = card(spec).title
-    if not title:
+    if not title or title in registry.entries("models"):  # nobody takes the name of a model that ships
         return spec
-    others = {other for other, one in _known.items() if one.title == title} - {spec, without_paths(spec)}
+    others = {other for other, one in list(_known.items()) if one.title == title} - {spec, without_paths(spec)}
     return f"{title} ({spec})" if any(without_paths(other) != spec for other in others) else title
 
 
 def learn(root: Path) -> None:
-    """Learn the cards in the records of a results folder."""
+    """Learn the cards in the records of a results folder.
+
+    Raises:
+        IntraBenchError: the workspace states a wrong one.
+    """
+    stated_here()
     try:
         changed = (root / "runs").stat().st_mtime_ns
     except OSError:
         return
-    for spec, one in _of_records(root, changed).items():
+    for spec, one in _of_records(root.resolve(), changed).items():
         learn_card(spec, one)
 
 
@@ -53,8 +58,8 @@ def learn_model(model: Model) -> ModelCard:
 
 
 def learn_card(spec: str, one: ModelCard) -> None:
-    """Learn a card, also under the spec as it leaves this machine. No model gets the name of one that ships."""
-    if one and one.title not in registry.entries("models"):
+    """Learn a card, also under the spec as it leaves this machine."""
+    if one:
         _known[spec] = _known[without_paths(spec)] = one
 
 

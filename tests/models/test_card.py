@@ -116,3 +116,12 @@ def test_nobody_takes_the_name_of_a_model_that_ships() -> None:
     learn_card("npz:command=two", ModelCard("Same"))
     assert called("npz:command=one") != called("npz:command=two")
     assert not card_from({"title": "a\nb"})
+
+
+def test_a_wrong_card_of_the_workspace_is_one_sentence(data: Path, say: Callable[..., Said]) -> None:
+    intrabench.run("box_fill", "box_slice", DATA, workers=0, out=Path("out"))
+    Path("intrabench.toml").write_text('[models.box_fill]\npaper = "Doe"\n')
+    told = say("table", "--out", "out")
+    assert told.code
+    assert "intrabench.toml" in told.err
+    assert "give texts as title" in told.err.replace("\n", " ")
