@@ -81,10 +81,15 @@ def drag(one: Person, *places: tuple[float, float]) -> None:
 
 
 def truths(dataset: str) -> dict[str, Mask]:
-    """The references of the first case, by id."""
+    """The references of the first case, by what the page calls them."""
     made = registry.make("datasets", dataset)
     store.prepare(made, made.cases()[0])
-    return {target.id: target.mask for target in store.open_case(made, made.cases()[0]).targets()}
+    targets = store.open_case(made, made.cases()[0]).targets()
+    called = [made.card.called(target.info()) for target in targets]
+    return {
+        f"{name}.{target.instance}" if called.count(name) > 1 else name: target.mask
+        for name, target in zip(called, targets, strict=True)
+    }
 
 
 def inside(mask: Mask) -> list[int]:
@@ -350,9 +355,7 @@ def test_real_scans(browsers: Browsers, data: Path, dataset: str) -> None:
         pytest.skip(f"the package index cannot be reached: {error}")
     with annotating(dataset) as server:
         one = person(browsers[0], server)
-        name = one.state()["label"]
-        mask = found.get(name) or next(mask for id_, mask in found.items() if id_.startswith(name))
-        go(one, inside(mask))
+        go(one, inside(found[one.state()["label"]]))
         one.press("k")
         ask(one)
         one.press("6")
