@@ -19,12 +19,9 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.datasets.cases.trusted_folders import note_given
-from intrabench.engine.job import Job
-from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
-from intrabench.engine.options import Options, chosen
-from intrabench.engine.plan import ImageTask, Plan, make_plan, prepare
+from intrabench.engine.options import Options
+from intrabench.engine.plan import ImageTask, make_plan, prepare
 from intrabench.engine.progress.reporter import Reporter, Silent
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.writer import ResultWriter
@@ -33,7 +30,7 @@ from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, TimedAction, kept, write_actions
 from intrabench.people.annotating.shared_image import PersonSession, SharedImage
-from intrabench.people.annotating.tasks import Task, Tasks
+from intrabench.people.annotating.tasks import Task, Tasks, in_order, run_of
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer
 from intrabench.play.validate import Refused
@@ -43,9 +40,6 @@ from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
 from intrabench.turns import Turn
 from intrabench.volume import Volume
-
-ROUNDS = 1000
-"""Corrections that a person may give, without ``--rounds``."""
 
 SESSIONS = 8
 """Sessions of a case that stay in memory; those that were used longest ago are played again when they are needed."""
@@ -89,7 +83,7 @@ class Annotation:
         self.folder, self._reporter, self._images = folder, reporter, images
         self._lock, self._scorer = RLock(), Scorer()
         self._opened = dict[ImageTask, SharedImage]()  # that of the last use last
-        options, self._job = _run_of(arguments)
+        options, self._job = run_of(arguments)
         with ExitStack() as stack:
             for runner in self._job.runners:
                 stack.callback(runner.close)
@@ -293,7 +287,7 @@ class Annotation:
         for line in plan.notes():
             self._reporter.say(line)
         self._manifest.prepared = plan.ready
-        return _in_order(plan)
+        return in_order(plan)
 
     def _is_known(self, spec: SessionSpec, id: str) -> bool:
         """Whether the change with this id was made already."""
@@ -385,34 +379,6 @@ class Annotation:
             with suppress(Exception), foreign():
                 opened.close()
         self._opened.clear()
-
-
-def _run_of(arguments: Mapping[str, Any]) -> tuple[Options, Job]:
-    """The options and the objects of a run in which people prompt one model."""
-    if arguments.get("prompter") or arguments.get("refine") or arguments.get("hand"):
-        raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
-    rounds = ROUNDS if arguments.get("rounds") is None else arguments["rounds"]
-    options = replace(chosen({**arguments, "rounds": rounds, "save_masks": True}), prompter=("human",))
-    job = make_run(options)
-    wrong = ""
-    if len(job.runners) != 1:
-        wrong = f"{len(job.runners)} models were given; give one with --model"
-    elif job.protocol.partition or job.protocol.joint:
-        wrong = f"protocol {job.protocol.id} is not played target by target; give another with --protocol"
-    elif len(job.seeds) != 1:
-        wrong = "people have no seeds; omit --seed"
-    if wrong:
-        for runner in job.runners:
-            runner.close()
-        raise IntraBenchError(wrong)
-    note_given(job.datasets)
-    return options, job
-
-
-def _in_order(plan: Plan) -> list[ImageTask]:
-    """The tasks in the order of the job's cases."""
-    selected = [one for one in plan.job.selected() if one in plan.ready]
-    return [image_task for one in selected for image_task in plan.tasks(*one, plan.ready[one])]
 
 
 def _played_by_people(folder: Path) -> set[str]:

@@ -5,17 +5,24 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from intrabench.engine.plan import ImageTask
+from intrabench.datasets.cases.trusted_folders import note_given
+from intrabench.engine.job import Job
+from intrabench.engine.make_job import make_run
+from intrabench.engine.options import Options, chosen
+from intrabench.engine.plan import ImageTask, Plan
 from intrabench.engine.session_spec import SessionSpec
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Index
 from intrabench.play.validate import Refused
 from intrabench.prompters.human import Human
 
 State = Literal["new", "begun", "finished"]
+ROUNDS = 1000
+"""Corrections that a person may give, without ``--rounds``."""
 
 
 @dataclass(frozen=True)
@@ -112,3 +119,31 @@ class Tasks:
 
 def _code(salt: str, *names: str) -> str:
     return hmac.new(salt.encode(), repr(names).encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def run_of(arguments: Mapping[str, Any]) -> tuple[Options, Job]:
+    """The options and the objects of a run in which people prompt one model."""
+    if arguments.get("prompter") or arguments.get("refine") or arguments.get("hand"):
+        raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
+    rounds = ROUNDS if arguments.get("rounds") is None else arguments["rounds"]
+    options = replace(chosen({**arguments, "rounds": rounds, "save_masks": True}), prompter=("human",))
+    job = make_run(options)
+    wrong = ""
+    if len(job.runners) != 1:
+        wrong = f"{len(job.runners)} models were given; give one with --model"
+    elif job.protocol.partition or job.protocol.joint:
+        wrong = f"protocol {job.protocol.id} is not played target by target; give another with --protocol"
+    elif len(job.seeds) != 1:
+        wrong = "people have no seeds; omit --seed"
+    if wrong:
+        for runner in job.runners:
+            runner.close()
+        raise IntraBenchError(wrong)
+    note_given(job.datasets)
+    return options, job
+
+
+def in_order(plan: Plan) -> list[ImageTask]:
+    """The tasks in the order of the job's cases."""
+    selected = [one for one in plan.job.selected() if one in plan.ready]
+    return [image_task for one in selected for image_task in plan.tasks(*one, plan.ready[one])]
