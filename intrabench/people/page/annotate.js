@@ -32,18 +32,18 @@
   }
 
   // Outlasts a reload: the time, and what is drawn but not sent. What is on its way is kept by `send`.
-  const place_of = (code) => `intrabench annotating: ${about.rater}: ${about.id}: ${code}`;
+  const placeOf = (code) => `intrabench annotating: ${about.rater}: ${about.id}: ${code}`;
   function keep() {
     if (!task || !shown) return;
     tick();
     try {
-      if (shown.finished) localStorage.removeItem(place_of(task.code));
-      else localStorage.setItem(place_of(task.code), JSON.stringify({ total, spent, pending: busy ? [] : pending }));
+      if (shown.finished) localStorage.removeItem(placeOf(task.code));
+      else localStorage.setItem(placeOf(task.code), JSON.stringify({ total, spent, pending: busy ? [] : pending }));
     } catch {
       // no room, or forbidden: the time begins anew after a reload
     }
   }
-  const kept_of = (code) => ({ total: 0, spent: 0, pending: [], ...JSON.parse(localStorage.getItem(place_of(code)) ?? "{}") });
+  const keptOf = (code) => ({ total: 0, spent: 0, pending: [], ...JSON.parse(localStorage.getItem(placeOf(code)) ?? "{}") });
 
   // ---- What is drawn but not sent.
   const isStroke = ({ shape }) => shape === "stroke" || shape === "loop";
@@ -221,7 +221,7 @@
     const turn = ++opened;
     keep();
     (task = next), (shown = null), (open = null);
-    ({ total, spent, pending } = kept_of(next.code));
+    ({ total, spent, pending } = keptOf(next.code));
     choose(tools.find(({ kind, label }) => kind === tool.kind && label)?.id ?? tool.id); // nobody begins with what it is not
     $("tasks").value = next.code;
     put("label", next.label);
