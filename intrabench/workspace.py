@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import writing
@@ -28,15 +30,16 @@ results = "results"
 PARTS = ("clickability", "datasets", "metrics", "models", "prompters", "superpixels", "results/README.md")
 """What else a new workspace holds; pyproject.toml puts them into the wheel."""
 
-_KEYS = {"results": str}
+_KEYS: Mapping[str, Any] = {"results": str, "models": dict[str, dict[str, Any]]}
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """A workspace folder and its folder of results."""
+    """A workspace folder and its folder of results. models: the cards of models, by spec (`models.card`)."""
 
     root: Path
     results: Path
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def here() -> Path:
@@ -79,7 +82,7 @@ def current() -> Workspace | None:
             raise IntraBenchError(
                 f"{file}: there is no setting {key!r}{nearest(key, _KEYS)}; the settings are {sorted(_KEYS)}"
             )
-    return Workspace(file.parent, results)
+    return Workspace(file.parent, results, settings.get("models", {}))
 
 
 def _file_above(folder: Path) -> Path | None:

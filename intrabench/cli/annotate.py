@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from intrabench.cli import options as o
-from intrabench.cli.console import echo
+from intrabench.cli.console import echo, note
 from intrabench.cli.people import Host, Port, need_people
 from intrabench.cli.results import Out
 from intrabench.cli.shared import Cases, Plugins, Targets, add_plugins, flag
@@ -29,6 +29,7 @@ def annotate(
     targets: Targets = [],  # noqa: B006
     outline: Annotated[bool, flag("--outline", help="Show the outline of the reference.")] = False,
     window: o.Window = "",
+    orientation: o.Orientation = "radiological",
     title: Annotated[str, typer.Option("--title", help="What people see at the top.")] = "Annotation",
     rounds: o.Rounds = None,
     effort: o.Effort = None,
@@ -48,6 +49,8 @@ def annotate(
             "cutout, shifted, silhouette or outline.",
         ),
     ] = "",
+    close: Annotated[bool, flag("--close", help="Let nothing in the results folder be changed any more.")] = False,
+    reopen: Annotated[bool, flag("--reopen", help="Take --close back.")] = False,
     host: Host = "127.0.0.1",
     port: Port = 8751,
     plugin: Plugins = [],  # noqa: B006
@@ -70,6 +73,8 @@ def annotate(
     check_raters(rater)
     check_window(window)
     folder = results_folder(out)
+    if close or reopen:
+        return _end(folder, close)
     arguments = {
         **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
         **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
@@ -87,16 +92,33 @@ def annotate(
                 app = partial(make_clicking_app, stack.enter_context(clicks))
             else:
                 annotation = stack.enter_context(Annotation(options, folder, Quiet()))
-                app = partial(make_app, annotation, outline=outline, window=window)
+                app = partial(make_app, annotation, outline=outline, window=window, orientation=orientation)
             tokens.update(tokens_of(folder, rater))
             return app(tokens, hosts, title)
 
         serve(make, host, port, lambda address: announce(address, tokens, host, echo))
 
 
+def _end(results: Path, closed: bool) -> None:
+    """Close what people annotated into a results folder, or open it again."""
+    from intrabench.files.locks import Busy, locked
+    from intrabench.people.annotating.log import FILE, Log
+
+    if not (results / "people" / FILE).exists():
+        raise IntraBenchError(f"nobody has annotated into {results}; give its folder with --out")
+    try:
+        with locked(results / "locks" / "annotating.lock"):
+            log = Log(results / "people" / FILE)
+            log.end(closed)
+            log.close()
+    except Busy as busy:
+        raise IntraBenchError(f"people annotate into {results} now, by {busy}; end that first") from busy
+    note(f"{results} is closed; --reopen takes it back" if closed else f"{results} is open again")
+
+
 def _check_only_clicks(given: dict[str, Any]) -> None:
     """Refuse what is of sessions with a model."""
-    unused = ("model", "outline", "rounds", "effort", "metric", "weights", "strict")
+    unused = ("model", "outline", "close", "reopen", "rounds", "effort", "metric", "weights", "strict")
     if wrong := [name for name in unused if given[name]]:
         raise IntraBenchError(f"--first-clicks asks no model and shows no outline of its own; omit --{wrong[0]}")
 

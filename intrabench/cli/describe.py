@@ -50,13 +50,14 @@ def described(name: str) -> str:
     """What a model says about itself, or what is known of anything else, as JSON; a list, if several have the name."""
     from intrabench.engine.cost import recalled
     from intrabench.models.about import about
+    from intrabench.models.card import card_of
 
     bare, _, parameters = name.partition(":")
     found = registry.named(bare)
     if any(room == "models" for room, _ in found) or registry.full_spec(name) != name:
         model = registry.make("models", name)
         cost = recalled(model)
-        return json.dumps({**about(model), "cost": cost and asdict(cost)}, indent=1)
+        return json.dumps({**about(model), **asdict(card_of(model)), "cost": cost and asdict(cost)}, indent=1)
     if bare in PROTOCOLS:
         return json.dumps(_protocol_facts(protocol(name)), indent=1)
     if bare in NUMBERS:
@@ -192,9 +193,11 @@ def _describe(room: Room, entry: registry.Entry, parameters: str) -> str:
 
 
 def _model(model: Any) -> list[str]:
+    from intrabench.models.card import card_of
     from intrabench.models.installing import caution, install_command
 
     lines = [
+        *(f"{name}: {text}" for name, text in asdict(card_of(model)).items() if text),
         f"accepts: {', '.join(sorted(model.accepts))}; works in {model.dims}D; devices: {', '.join(model.devices)}",
         f"answers for: {model.covers}",
         f"takes its own last answer: {'yes' if model.feeds_back else 'no'}",

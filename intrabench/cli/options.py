@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -149,7 +149,15 @@ Effort = Annotated[
     str | None, typer.Option("--effort", metavar="FILE", help="Seconds of actions: a file of `intrabench calibrate`.")
 ]
 Window = Annotated[
-    str, typer.Option("--window", help="Window of CT: 'soft tissue', lung or bone. Default: as fits the target.")
+    str,
+    typer.Option(
+        "--window",
+        help="Window of CT: 'soft tissue', lung or bone; or of any scan, BLACK,WHITE. Default: as fits the target.",
+    ),
+]
+Orientation = Annotated[
+    Literal["radiological", "neurological"],
+    typer.Option("--orientation", help="Which side is the patient's right: radiological: left, neurological: right."),
 ]
 Plane = Annotated[
     str, typer.Option("--plane", help="Slices that the user reads: acquisition, axial, coronal or sagittal.")

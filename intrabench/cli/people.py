@@ -47,6 +47,7 @@ def rate_design(
     round: Annotated[int | None, typer.Option("--round", help="State after this round. Default: the last.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Chooses which inputs are rated, and by whom.")] = 0,
     window: o.Window = "",
+    orientation: o.Orientation = "radiological",
     plugin: Plugins = [],  # noqa: B006
     *,
     selection: Selection,
@@ -69,6 +70,7 @@ def rate_design(
         round=round,
         seed=seed,
         window=window,
+        orientation=orientation,
     )
     study, notes = design(results_folder(out), folder, plan, selection)
     for code in study.raters:
@@ -116,6 +118,46 @@ def rate_import(
     echo(*problems, err=True)
     if problems:
         raise typer.Exit(1)
+
+
+@rate_app.command("status")
+def rate_status(folder: Folder, json: Json = False) -> None:
+    """Say how far each rater is, how long it took, and whether the study is closed."""
+    import polars as pl
+
+    from intrabench.cli.console import print_frame
+    from intrabench.engine.progress.tally import lasting
+    from intrabench.people.rating.analysis import status
+
+    found, closed = status(_study(folder))
+    if json:
+        show([{**line, "closed": closed} for line in found.iter_rows(named=True)], json)
+        return
+    shown = found.with_columns(pl.col("first", "last").str.head(16)).rename({"minutes": "time", "seconds_each": "each"})
+    times = [
+        pl.Series(name, [None if one is None else lasting(one * unit) for one in shown[name]], pl.String)
+        for name, unit in (("time", 60), ("each", 1))
+    ]
+    print_frame(shown.with_columns(times), f"Raters of {folder}; times without pauses; UTC", right=("time", "each"))
+    echo(f"closed since {closed}" if closed else "open: answers are taken")
+
+
+@rate_app.command("close")
+def rate_close(
+    folder: Folder,
+    reopen: Annotated[bool, flag("--reopen", help="Take answers again.")] = False,
+) -> None:
+    """Take no more answers of a study, not even changes of the last one."""
+    from intrabench.files.atomic import writing
+    from intrabench.people.rating.answers import Answers
+
+    answers = Answers(_study(folder).answers_file)
+    try:
+        with writing(folder):
+            answers.end(not reopen)
+    finally:
+        answers.close()
+    note(f"{folder} takes answers again" if reopen else f"{folder} is closed; --reopen takes it back")
 
 
 @rate_app.command("table")

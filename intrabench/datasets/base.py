@@ -59,6 +59,10 @@ class DatasetCard:
         """What people call a target; empty if only its label says."""
         return tuple(self.names.get(info.id) or self.names.get(info.label, ()))
 
+    def called(self, info: TargetInfo) -> str:
+        """What pages for people call a target: the first of its names, or its label."""
+        return next(iter(self.names_of(info)), info.label)
+
 
 @dataclass(frozen=True)
 class Files:

@@ -182,7 +182,8 @@ class Model(Component):
     sets anew with each prompt, at the price of `SetHandle`. `divides_images`: it gives the
     superpixels of an image when it is asked for them (`Request.partition`). takes_mask: it starts from `Request.mask`
     wherever that comes from, so that it can correct the answers of another model. reads_names: it looks at
-    `Request.names`.
+    `Request.names`. title, citation, homepage: its name for people, its paper, and the address of its code
+    (`models.card`).
 
     derived: whether it also gets what is computed from the user's prompts, such as interpolated boxes: all, or none.
     strokes: the points that it gets for a stroke, if it takes no strokes: all of a positive and one of a negative one
@@ -206,6 +207,9 @@ class Model(Component):
     divides_images: ClassVar[bool] = False
     takes_mask: ClassVar[bool] = False
     reads_names: bool = False
+    title: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    homepage: ClassVar[str] = ""
     runtime: Runtime = Runtime()
 
     @property

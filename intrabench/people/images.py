@@ -7,7 +7,7 @@ import gzip
 import zlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from intrabench.mask import Mask
 from intrabench.reporting.windows import windows
 from intrabench.volume import Volume
 
+Orientation = Literal["radiological", "neurological"]
+"""Whether the patient's right is on the left of the screen, as radiologists see a scan, or on the right."""
 SLAB = 16
 """Slices of a slab."""
 PARTS = ("head", "viewer", "note")

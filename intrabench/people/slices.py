@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from intrabench.mask import Bools, Mask
+from intrabench.people.images import Orientation
 from intrabench.reporting.windows import windows
 from intrabench.volume import Volume
 
@@ -30,11 +31,14 @@ def slice_picture(volume: Volume, z: int, target: Mask, window: str = "") -> NDA
     return np.ascontiguousarray(colours[..., :3].astype(np.uint8))
 
 
-def seen(volume: Volume) -> slice:
+def seen(volume: Volume, orientation: Orientation = "radiological") -> tuple[slice, slice]:
     """How rows and columns of a slice lie on the screen: of scans backwards, so that anterior and the patient's right
-    are at the top and on the left.
+    are at the top and on the left; in neurological orientation the right is on the right.
     """
-    return slice(None, None, 1 if volume.is_photo else -1)
+    forwards, backwards = slice(None), slice(None, None, -1)
+    if volume.is_photo:
+        return forwards, forwards
+    return backwards, forwards if orientation == "neurological" and volume.plane != "sagittal" else backwards
 
 
 def largest_slice(mask: Mask) -> int:

@@ -16,7 +16,7 @@ from intrabench.files.atomic import atomically, writing
 from intrabench.files.names import one_line
 from intrabench.mask import TURNED, Box, Mask, box_slices, grow, intersection
 from intrabench.prompts import Prompts
-from intrabench.reporting.windows import CT_WINDOWS, ct_window
+from intrabench.reporting.windows import CT_WINDOWS, ct_window, stated
 from intrabench.target import Target
 from intrabench.volume import Volume
 
@@ -36,7 +36,7 @@ _ENDS = (("S", "I"), ("A", "P"), ("R", "L"))  # of an axis: at the top or left, 
 class Picture:
     """A target, prompts, and a model's answer if there is one; `lines` are written above them.
 
-    window: of a CT, one of `CT_WINDOWS`; empty: the one that fits the target.
+    window: of a CT, one of `CT_WINDOWS`, or `stated`; empty: the one that fits the target.
     """
 
     volume: Volume
@@ -92,7 +92,9 @@ class Picture:
     def _grey(self, box: Box) -> NDArray[np.uint8]:
         """The scan in `box` as grey values 0 to 255."""
         scan = self.volume.array[box_slices(box)].astype(np.float32)
-        if self.volume.is_ct:
+        if ends := stated(self.window):
+            low, high = ends
+        elif self.volume.is_ct:
             low, high = CT_WINDOWS[ct_window(self.volume, self.target.mask, self.window)]
         else:
             low, high = np.percentile(scan, (1, 99))

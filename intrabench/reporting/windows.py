@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, isfinite
 from typing import Any
 
 import numpy as np
@@ -44,11 +44,23 @@ def ct_window(volume: Volume, target: Mask, name: str = "") -> str:
     return "lung" if scan.size and np.median(scan) < _AIR else "soft tissue"
 
 
+def stated(window: str) -> tuple[float, float] | None:
+    """The values that are black and white in a window ``"BLACK,WHITE"``, of any scan; None: it is none."""
+    try:
+        low, high = map(float, window.split(","))
+    except ValueError:
+        return None
+    return (low, high) if isfinite(low) and isfinite(high) and low < high else None
+
+
 def check_window(name: str) -> None:
-    """Refuse what is no window of CT; empty is the one that fits the target."""
-    if name and name not in CT_WINDOWS:
+    """Refuse what is neither a window of CT nor `stated`; empty is the one that fits the target."""
+    if name and name not in CT_WINDOWS and stated(name) is None:
         known = ", ".join(map(repr, CT_WINDOWS))
-        raise IntraBenchError(f"--window {name!r} is no window of CT{nearest(name, CT_WINDOWS)}; choose from {known}")
+        raise IntraBenchError(
+            f"--window {name!r} is no window of CT{nearest(name, CT_WINDOWS)}; choose from {known}, or give the values "
+            "that are black and white, as in --window=-50,150"
+        )
 
 
 def windows(
@@ -56,8 +68,12 @@ def windows(
 ) -> tuple[NDArray[np.float64], list[tuple[str, float, float]], int]:
     """The values of the 256 grey levels, the selectable windows, and the index of the initial one.
 
-    scan: the values that are shown, or some of them. name: as of `ct_window`; other scans begin with 1 to 99 %.
+    scan: the values that are shown, or some of them. name: as of `ct_window`, or `stated`; scans that are no CT begin
+    with 1 to 99 % otherwise.
     """
+    if ends := stated(name):
+        levels, presets, _ = windows(scan, volume, target)
+        return levels, [*presets, (f"{ends[0]:g} to {ends[1]:g}", *ends)], len(presets)
     if volume.is_ct:
         names = [*CT_WINDOWS]
         start = names.index(ct_window(volume, target, name))

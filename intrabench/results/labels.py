@@ -7,18 +7,28 @@ import polars as pl
 from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.protocols import row_names
-from intrabench.registry.canonical import Column, meant
+from intrabench.registry.canonical import Column, canonical, meant
+from intrabench.results.model_cards import called
 from intrabench.results.model_label import DIGITS, OTHER_WEIGHTS
+
+
+def _titles(models: pl.Series) -> pl.Series:
+    """What people call the models of specs."""
+    return models.replace({spec: called(spec) for spec in models.unique().drop_nulls()})
+
+
+_CALLED = pl.col("model").map_batches(_titles, return_dtype=pl.String, is_elementwise=True)
 
 MODEL = (
     pl.when(pl.col("weights") == RANDOM)
-    .then(pl.format(OTHER_WEIGHTS[RANDOM], "model"))
+    .then(pl.format(OTHER_WEIGHTS[RANDOM], _CALLED))
     .when(pl.col("weights") == BY_HAND)
-    .then(pl.format(OTHER_WEIGHTS[BY_HAND], "model", pl.col("weights_sha256").str.head(DIGITS)))
-    .otherwise("model")
+    .then(pl.format(OTHER_WEIGHTS[BY_HAND], _CALLED, pl.col("weights_sha256").str.head(DIGITS)))
+    .otherwise(_CALLED)
     .alias("model")
 )
-"""The model of rows; weights other than the registered ones belong to its name, ``sam (random weights)``."""
+"""The model of rows, by its title or its spec; weights other than the registered ones belong to its name, ``sam (random
+weights)``."""
 
 PROTOCOL = pl.concat_str(
     "protocol",
@@ -56,7 +66,11 @@ def rows_named(rows: pl.DataFrame, column: Column, name: str) -> pl.DataFrame:
         IntraBenchError: rows have it in several spellings.
     """
     if column != "prompter":
-        return rows.filter(pl.col(column).is_in(meant(column, name, rows[column].unique())))
+        known = rows[column].unique()
+        found = meant(column, name, known)
+        if column == "model" and not found:  # of rows that have titles already
+            found = [one for one in known if one == called(canonical(column, name))]
+        return rows.filter(pl.col(column).is_in(found))
     pairs = rows.select("protocol", "prompter").unique()
     same = pairs.filter((pl.col("prompter") == name) | (name == PROMPTER))
     if same.is_empty():

@@ -12,6 +12,7 @@ from intrabench.results.columns import note_of
 from intrabench.results.damage import left_out
 from intrabench.results.fast_queries import different, keys, only
 from intrabench.results.files import damaged, left_columns, read_parts, together, why
+from intrabench.results.model_cards import learn
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import SCHEMA, TURNS, metric_columns
 from intrabench.results.statuses import UNDONE
@@ -24,6 +25,7 @@ def read_rows(root: Path, columns: Sequence[str] | None = None, metrics: bool = 
     columns, metrics: only these columns of `SCHEMA`, and whether those of other metrics, to save time and memory.
     Damaged parts are left out; `damaged_parts` lists them.
     """
+    learn(root)
     needed = None if columns is None else list(dict.fromkeys([*columns, *DECIDING]))
     found = current_rows(reading(root / "rows", lambda paths: read_parts(paths, SCHEMA, needed, metrics)))
     rows = only(with_patients(found), _COUNTS)
@@ -110,16 +112,21 @@ DECIDING = (*PROGRESS, "dataset", "case", "patient")
 def current_rows(rows: pl.DataFrame) -> pl.DataFrame:
     """One row per session and round, in the order of `rows`.
 
-    A failure is dropped once the session succeeded in that round or in a newer play. For whole cases the newest row
-    counts, whatever its status.
+    A failure is dropped once the session succeeded in that round or in a newer play, and so is what follows the end of
+    a newer play that was shorter, as of a person who took something back. For whole cases the newest row counts,
+    whatever its status.
     """
     failed = pl.col("status").is_in(UNDONE) & (pl.col("target") != WHOLE_CASE)
-    few = rows.select("session", "round", "written_at", failed.alias("failed")).with_row_index("number")
+    ended = pl.col("ended").fill_null(False)
+    few = rows.select("session", "round", "written_at", ended, failed.alias("failed")).with_row_index("number")
     again = keys(few, ["session", "round"]).is_duplicated()
     doubtful = few.filter(again | few["failed"])["session"].unique()
     few = few.filter(pl.col("session").is_in(doubtful.implode()))
     succeeded = pl.col("written_at").filter(~pl.col("failed")).max().over("session")
     outdated = pl.col("failed") & (pl.col("written_at") < succeeded).fill_null(False)
+    ends = few.filter(pl.col("ended") & ~pl.col("failed")).sort("written_at").group_by("session", maintain_order=True)
+    few = few.join(ends.agg(end=pl.col("round").last(), at=pl.col("written_at").last()), on="session", how="left")
+    outdated |= ((pl.col("round") > pl.col("end")) & (pl.col("written_at") < pl.col("at"))).fill_null(False)
     newest = few.filter(~outdated).sort("failed", -pl.col("written_at"), maintain_order=True)
     kept = newest.unique(["session", "round"], keep="first")["number"]
     dropped = few["number"].filter(~few["number"].is_in(kept.implode()))

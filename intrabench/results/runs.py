@@ -22,7 +22,7 @@ LOCK = ".run"
 _TYPES: dict[str, Any] = {
     **{"state": str, "started": str, "ended": str | None, "rounds": int, "stamps": list[int], "arguments": list[str]},
     **dict.fromkeys(("options", "work", "versions", "hardware", "effort", "tracebacks"), dict),
-    **{"weights": list[dict[str, Any]], "sessions": dict[str, int], "command": str},
+    **{"weights": list[dict[str, Any]], "models": list[dict[str, Any]], "sessions": dict[str, int], "command": str},
 }
 _TYPES_OF_OPTIONS: dict[str, Any] = {
     **{"dataset": list[str], "plugin": list[str], "python": str | None, "weights": str | None},

@@ -111,3 +111,16 @@ def test_a_study_and_a_preview_may_choose_it(data: Path, wording: SnapshotAssert
         with pytest.raises(IntraBenchError) as error:
             refused()
         assert str(error.value) == wording
+
+
+@pytest.mark.parametrize("modality", ["CT", "MR"])
+def test_a_window_of_values_is_that_of_any_scan(modality: str) -> None:
+    volume = scan(100, 0, modality)
+    _, presets, start = windows(volume.array, volume, MASK, "-50,150")
+    assert presets[start] == ("-50 to 150", -50.0, 150.0)
+    about = Slabs(volume, [MASK], "-50,150").about
+    assert about["presets"][about["preset"]] == {"name": "-50 to 150", "low": -50.0, "high": 150.0}
+    assert Plan(window="-50,150").window
+    for wrong in ("150,-50", "1,2,3", "0,inf", "nan,1"):
+        with pytest.raises(IntraBenchError, match="no window"):
+            Plan(window=wrong)

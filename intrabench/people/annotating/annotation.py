@@ -19,12 +19,9 @@ from typing import Any
 
 import polars as pl
 
-from intrabench.datasets.cases.trusted_folders import note_given
-from intrabench.engine.job import Job
-from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
-from intrabench.engine.options import Options, chosen
-from intrabench.engine.plan import ImageTask, Plan, make_plan, prepare
+from intrabench.engine.options import Options
+from intrabench.engine.plan import ImageTask, make_plan, prepare
 from intrabench.engine.progress.reporter import Reporter, Silent
 from intrabench.engine.session_spec import SessionSpec
 from intrabench.engine.writer import ResultWriter
@@ -33,7 +30,7 @@ from intrabench.files.locks import Busy, locked
 from intrabench.mask import Mask
 from intrabench.people.annotating.log import FILE, Event, EventKind, Log, TimedAction, kept, write_actions
 from intrabench.people.annotating.shared_image import PersonSession, SharedImage
-from intrabench.people.annotating.tasks import Task, Tasks
+from intrabench.people.annotating.tasks import Task, Tasks, in_order, run_of
 from intrabench.play.gestures import Gesture, check_time, turn_of
 from intrabench.play.scorer import Scorer
 from intrabench.play.validate import Refused
@@ -43,9 +40,6 @@ from intrabench.results.parts import read_rows
 from intrabench.results.store import Store
 from intrabench.turns import Turn
 from intrabench.volume import Volume
-
-ROUNDS = 1000
-"""Corrections that a person may give, without ``--rounds``."""
 
 SESSIONS = 8
 """Sessions of a case that stay in memory; those that were used longest ago are played again when they are needed."""
@@ -89,7 +83,7 @@ class Annotation:
         self.folder, self._reporter, self._images = folder, reporter, images
         self._lock, self._scorer = RLock(), Scorer()
         self._opened = dict[ImageTask, SharedImage]()  # that of the last use last
-        options, self._job = _run_of(arguments)
+        options, self._job = run_of(arguments)
         with ExitStack() as stack:
             for runner in self._job.runners:
                 stack.callback(runner.close)
@@ -99,7 +93,7 @@ class Annotation:
             stack.callback(self._log.close)
             self._tasks = Tasks(image_tasks, self._log.salt)
             self._writer.summary.total = len(self._tasks)
-            self._elsewhere = _played_by_people(folder)
+            self._elsewhere = _played_by_people(folder) - self._log.ever_finished()
             stack.callback(self._close_images)
             self._store_the_rest()
             self._stack = stack.pop_all()
@@ -215,8 +209,8 @@ class Annotation:
                 self._forget(spec, code)
             return self.view(code, rater)
 
-    def finish(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
-        """End a session and store its rows, turns and masks.
+    def finish(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0, comment: str = "") -> View:
+        """End a session and store its rows, turns and masks, and what the person has to say.
 
         Raises:
             Refused: nothing was given yet.
@@ -228,10 +222,33 @@ class Annotation:
                 self._check_open(spec)
                 if not kept(self._log.events(spec.key)):
                     raise Refused("nothing was given yet; click or draw something first")
-                self._add(spec, code, id, "finish", seconds, at)
+                self._add(spec, code, id, "finish", seconds, at, comment)
             if any(session == spec.key for session, *_ in self._log.unstored()):
                 self._store(spec, code, rater)
             return self.view(code, rater)
+
+    def reopen(self, code: str, rater: str, id: str, seconds: float = 0.0, at: float = 0.0) -> View:
+        """Go on with a finished session; what was stored counts until it is finished again.
+
+        Raises:
+            Refused: it is not finished, was not played here, or the study is closed.
+            IntraBenchError: as of `give`.
+        """
+        with self._lock:
+            spec = self._tasks.spec(code, rater)
+            if not self._is_known(spec, id):
+                self._check_not_closed()
+                if spec.key in self._elsewhere:
+                    raise Refused("this target was finished elsewhere, so it cannot be opened again")
+                if not self._log.states().get(spec.key, (0, False))[1]:
+                    raise Refused("this target is not finished")
+                self._add(spec, code, id, "reopen", seconds, at)
+            return self.view(code, rater)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the owner has closed the study, so that nothing can be changed any more."""
+        return self._log.closed
 
     def rest(self, idle_s: float) -> None:
         """Close the images for which nobody asked in so many seconds, so that runs may play there.
@@ -270,7 +287,7 @@ class Annotation:
         for line in plan.notes():
             self._reporter.say(line)
         self._manifest.prepared = plan.ready
-        return _in_order(plan)
+        return in_order(plan)
 
     def _is_known(self, spec: SessionSpec, id: str) -> bool:
         """Whether the change with this id was made already."""
@@ -281,14 +298,21 @@ class Annotation:
             raise Refused("this id was used in another session; make a new one")
         return session is not None
 
-    def _check_open(self, spec: SessionSpec) -> None:
-        if spec.key in self._elsewhere or self._log.states().get(spec.key, (0, False))[1]:
-            raise Refused("this target is finished; go on with another one")
+    def _check_not_closed(self) -> None:
+        if self.closed:
+            raise Refused("this study is closed; nothing can be changed any more")
 
-    def _add(self, spec: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float) -> None:
+    def _check_open(self, spec: SessionSpec) -> None:
+        self._check_not_closed()
+        if spec.key in self._elsewhere or self._log.states().get(spec.key, (0, False))[1]:
+            raise Refused("this target is finished; open it again, or go on with another one")
+
+    def _add(
+        self, spec: SessionSpec, code: str, id: str, kind: EventKind, seconds: float, at: float, comment: str = ""
+    ) -> None:
         check_time(seconds, at)
         timed = TimedAction(kind, None, float(seconds), float(at))
-        self._log.add(_rater(spec), code, Event(id, spec.key, kind, None, None, (timed,)))
+        self._log.add(_rater(spec), code, Event(id, spec.key, kind, comment or None, None, (timed,)))
 
     def _open(self, image_task: ImageTask) -> SharedImage:
         """The opened case, for which another one may be closed."""
@@ -343,8 +367,8 @@ class Annotation:
         last = part.rows[-1]
         # The rows are there already if the last process ended after it wrote them and before the log said so.
         rows = read_rows(self.folder, ["session", "round", "prompts_hash"], metrics=False)
-        same = pl.col("session") == spec.key, pl.col("round") == last["round"]
-        if rows.filter(*same, prompts_hash=last["prompts_hash"]).is_empty():
+        stored = rows.filter(pl.col("session") == spec.key).sort("round").tail(1)
+        if stored.select("round", "prompts_hash").rows() != [(last["round"], last["prompts_hash"])]:
             self._writer.take(part)
         write_actions(self.folder, spec.key, rater, events)
         self._log.stored(spec.key)
@@ -355,34 +379,6 @@ class Annotation:
             with suppress(Exception), foreign():
                 opened.close()
         self._opened.clear()
-
-
-def _run_of(arguments: Mapping[str, Any]) -> tuple[Options, Job]:
-    """The options and the objects of a run in which people prompt one model."""
-    if arguments.get("prompter") or arguments.get("refine") or arguments.get("hand"):
-        raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
-    rounds = ROUNDS if arguments.get("rounds") is None else arguments["rounds"]
-    options = replace(chosen({**arguments, "rounds": rounds, "save_masks": True}), prompter=("human",))
-    job = make_run(options)
-    wrong = ""
-    if len(job.runners) != 1:
-        wrong = f"{len(job.runners)} models were given; give one with --model"
-    elif job.protocol.partition or job.protocol.joint:
-        wrong = f"protocol {job.protocol.id} is not played target by target; give another with --protocol"
-    elif len(job.seeds) != 1:
-        wrong = "people have no seeds; omit --seed"
-    if wrong:
-        for runner in job.runners:
-            runner.close()
-        raise IntraBenchError(wrong)
-    note_given(job.datasets)
-    return options, job
-
-
-def _in_order(plan: Plan) -> list[ImageTask]:
-    """The tasks in the order of the job's cases."""
-    selected = [one for one in plan.job.selected() if one in plan.ready]
-    return [image_task for one in selected for image_task in plan.tasks(*one, plan.ready[one])]
 
 
 def _played_by_people(folder: Path) -> set[str]:

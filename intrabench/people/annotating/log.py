@@ -27,7 +27,7 @@ from intrabench.results.packs import reading
 from intrabench.results.store import write_parquet
 from intrabench.turns import Turn
 
-EventKind = Literal["turn", "undo", "finish"]
+EventKind = Literal["turn", "undo", "finish", "reopen"]
 
 FILE = "annotating.sqlite"
 
@@ -66,7 +66,10 @@ class TimedAction:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that a person did in a session, under the id that the page made for it. given: a turn as stored."""
+    """One thing that a person did in a session, under the id that the page made for it.
+
+    given: a turn as stored; of a finish, what the person had to say.
+    """
 
     id: str
     session: str
@@ -135,6 +138,8 @@ class Log:
         """
         with self._writing() as base:
             base.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, 0)", (event.session, rater, code))
+            if event.kind == "finish":
+                base.execute("UPDATE sessions SET stored = 0 WHERE session = ?", (event.session,))
             number = base.execute(
                 "INSERT INTO events (id, session, kind, given, logged_at) VALUES (?, ?, ?, ?, ?)",
                 (event.id, event.session, event.kind, event.given, time.time()),
@@ -177,15 +182,33 @@ class Log:
 
     def states(self) -> dict[str, tuple[int, bool]]:
         """For each session the number of turns that were not taken back, and whether it is finished."""
-        count = "SUM(kind = 'turn') - SUM(kind = 'undo'), MAX(kind = 'finish')"
+        count = "SUM(kind = 'turn') - SUM(kind = 'undo'), SUM(kind = 'finish') > SUM(kind = 'reopen')"
         (found,) = self._read((f"SELECT session, {count} FROM events GROUP BY session", ()))
         return {session: (turns, bool(finished)) for session, turns, finished in found}
 
     def unstored(self) -> list[tuple[str, str, str]]:
         """Session, rater and code of what is finished, but may not be in the results folder."""
-        wanted = "stored = 0 AND session IN (SELECT session FROM events WHERE kind = 'finish')"
-        (found,) = self._read((f"SELECT session, rater, code FROM sessions WHERE {wanted}", ()))
-        return found
+        (found,) = self._read(("SELECT session, rater, code FROM sessions WHERE stored = 0", ()))
+        states = self.states()
+        return [one for one in found if states.get(one[0], (0, False))[1]]
+
+    def ever_finished(self) -> set[str]:
+        """The sessions that were finished here, also those that were opened again."""
+        (found,) = self._read(("SELECT DISTINCT session FROM events WHERE kind = 'finish'", ()))
+        return {session for (session,) in found}
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing may be changed any more."""
+        (found,) = self._read(("SELECT value FROM facts WHERE name = 'closed'", ()))
+        return bool(found)
+
+    def end(self, closed: bool = True) -> None:
+        """Let nothing be changed any more, or let it be changed again."""
+        with self._writing() as base:
+            base.execute("DELETE FROM facts WHERE name = 'closed'")
+            if closed:
+                base.execute("INSERT INTO facts VALUES ('closed', ?)", (str(time.time()),))
 
     def _read(self, *statements: tuple[str, tuple[str, ...]]) -> list[list[Any]]:
         """What statements find, each its rows."""
@@ -228,11 +251,12 @@ ACTIONS: dict[str, Any] = {
     "at": pl.Float64,
     "model_s": pl.Float64,
     "undone": pl.Boolean,
+    "comment": pl.String,
 }
 """event: the number of the turn, undo or finish among those of the session. round, turn: as in the stored turns; null
 if the turn was taken back, and for undo and finish. seconds: that the person was active. at: when it was done, in
 seconds since 1970, by the clock of the person's computer. model_s: on the last action of a turn, how long the model
-took to answer."""
+took to answer. comment: of a finish, what the person had to say; null in files of earlier versions."""
 
 
 def write_actions(root: Path, session: str, rater: str, events: Sequence[Event]) -> None:
@@ -248,13 +272,23 @@ def write_actions(root: Path, session: str, rater: str, events: Sequence[Event])
 
 
 def read_actions(root: Path) -> pl.DataFrame:
-    """The actions of all people, with the columns of `ACTIONS`."""
+    """The actions of all people, with the columns of `ACTIONS`; of a session that was opened again, the last file."""
 
     def read(paths: Sequence[Path]) -> pl.DataFrame:
         found = [path for path in paths if path.name.startswith("actions-")]
-        columns = [pl.col(name).cast(kind) for name, kind in ACTIONS.items()]
-        frames = [pl.read_parquet(path).select(columns) for path in found]
-        return pl.concat([pl.DataFrame(schema=ACTIONS), *frames])
+        frames = [pl.read_parquet(path).select(pl.col(f"^({'|'.join(ACTIONS)})$")) for path in found]
+        frames = [frame.cast({name: ACTIONS[name] for name in frame.columns}) for frame in frames]
+        every = pl.concat([pl.DataFrame(schema=ACTIONS), *frames], how="diagonal")
+        if every.is_empty():
+            return every
+        # A session that was opened again has a file for each time that it was finished, the longer the later.
+        files = every.with_columns(_file=pl.Series([n for n, one in enumerate(frames) for _ in range(len(one))]))
+        longest = files.with_columns(_end=pl.col("event").max().over("session", "_file"))
+        return (
+            longest.filter(pl.col("_end") == pl.col("_end").max().over("session"))
+            .select(*ACTIONS)
+            .unique(["session", "event", "action"], maintain_order=True)
+        )
 
     return reading(root / "people", read)
 
@@ -268,6 +302,7 @@ def _lines(session: str, rater: str, events: Sequence[Event]) -> list[dict[str, 
             **vars(timed),
             "model_s": one.model_s if action == len(one.actions) - 1 else None,
             "undone": one.kind == "turn" and one.id not in numbers,
+            "comment": one.given if one.kind == "finish" and action == 0 else None,
         }
         for event, one in enumerate(events)
         for action, timed in enumerate(one.actions)

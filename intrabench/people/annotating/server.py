@@ -20,7 +20,7 @@ from intrabench.files.atomic import writing
 from intrabench.files.documents import write_json
 from intrabench.mask import Mask
 from intrabench.people.annotating.annotation import Annotation, View
-from intrabench.people.images import Slabs, packed
+from intrabench.people.images import Orientation, Slabs, packed
 from intrabench.people.servers.guard import Rates, Rules
 from intrabench.people.servers.page_server import Refusals, answered, page_app, posted, refusal, slab
 from intrabench.people.tokens import new_token, read_tokens
@@ -45,6 +45,12 @@ class Change(BaseModel):
     id: Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z-]{8,64}$")]
     seconds: Number = 0.0
     at: Number = 0.0
+
+
+class PostedFinish(Change):
+    """The end of a session, with what the person has to say."""
+
+    comment: Annotated[str, StringConstraints(max_length=2000, strip_whitespace=True)] = ""
 
 
 class PostedTurn(Change):
@@ -119,13 +125,14 @@ def make_app(
     outline: bool = False,
     rates: Rates | None = None,
     window: str = "",
+    orientation: Orientation = "radiological",
 ) -> ASGIApp:
     """The app; hosts: names by which it may be called. outline: whether people see the reference.
     window: of CT, with which the page begins; empty: the one that fits the targets.
 
     Whoever made `annotation` closes it after the server.
     """
-    server = _Server(annotation, title, outline, window)
+    server = _Server(annotation, title, outline, window, orientation)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -138,14 +145,17 @@ def make_app(
         **{"/api/image/{case}/{slab}": server.image, "/api/task/{code}": server.task},
     }
     post = {"/api/turn": server.turn, "/api/undo": server.undo, "/api/finish": server.finish}
+    post["/api/reopen"] = server.reopen
     return page_app("annotate", get, post, REFUSALS, Rules(tokens, hosts, rates=rates or Rates()), lifespan)
 
 
 class _Server:
     """The endpoints of an annotation."""
 
-    def __init__(self, annotation: Annotation, title: str, outline: bool, window: str) -> None:
-        self._annotation, self._title, self._outline = annotation, title, outline
+    def __init__(
+        self, annotation: Annotation, title: str, outline: bool, window: str, orientation: Orientation
+    ) -> None:
+        self._annotation, self._title, self._outline, self._orientation = annotation, title, outline, orientation
         self._scans = _Scans(annotation, window)
 
     async def about(self, request: Request) -> Response:
@@ -158,7 +168,8 @@ class _Server:
             | ({"middle": task.middle} if task.middle else {})
             for task in self._annotation.tasks(who)
         ]
-        about = {"id": self._annotation.id, "title": self._title, "rater": who}
+        about = {"id": self._annotation.id, "title": self._title, "rater": who, "closed": self._annotation.closed}
+        about["orientation"] = self._orientation
         return {**about, "takes": self._annotation.takes, "tools": [vars(tool) for tool in tools()], "tasks": tasks}
 
     async def case(self, request: Request) -> Response:
@@ -184,7 +195,12 @@ class _Server:
         return await self._changed(request, self._annotation.undo)
 
     async def finish(self, request: Request) -> Response:
-        return await self._changed(request, self._annotation.finish)
+        sent, who = await posted(PostedFinish, request), request.state.who
+        given = sent.code, who, sent.id, sent.seconds, sent.at, sent.comment
+        return await self._answer(sent.code, lambda: self._annotation.finish(*given))
+
+    async def reopen(self, request: Request) -> Response:
+        return await self._changed(request, self._annotation.reopen)
 
     async def _changed(self, request: Request, change: Callable[..., View]) -> Response:
         sent, who = await posted(Change, request), request.state.who

@@ -5,26 +5,33 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from intrabench.engine.plan import ImageTask
+from intrabench.datasets.cases.trusted_folders import note_given
+from intrabench.engine.job import Job
+from intrabench.engine.make_job import make_run
+from intrabench.engine.options import Options, chosen
+from intrabench.engine.plan import ImageTask, Plan
 from intrabench.engine.session_spec import SessionSpec
+from intrabench.errors import IntraBenchError
 from intrabench.mask import Index
 from intrabench.play.validate import Refused
 from intrabench.prompters.human import Human
 
 State = Literal["new", "begun", "finished"]
+ROUNDS = 1000
+"""Corrections that a person may give, without ``--rounds``."""
 
 
 @dataclass(frozen=True)
 class Task:
     """A target, as a person sees it in a list.
 
-    code: opaque, the same for everybody and after a restart. scan: one for all targets of a case. target: its name.
-    shape, spacing_mm: of the scan, ``z, y, x``. middle: a voxel in the middle of its box, where other targets of the
-    case have the same name, so that nobody could know which is meant; else None. turns: given so far.
+    code: opaque, the same for everybody and after a restart. scan: one for all targets of a case. target: what people
+    call it. shape, spacing_mm: of the scan, ``z, y, x``. middle: a voxel in the middle of its box, where other targets
+    of the case have the same name, so that nobody could know which is meant; else None. turns: given so far.
     """
 
     code: str
@@ -46,15 +53,17 @@ class Tasks:
         self._people = dict[str, Human]()
         for image_task in image_tasks:
             scan = _code(salt, image_task.dataset.spec, image_task.case)
-            names = Counter(spec.targets[0].label for spec in image_task.specs)
+            called = {spec.targets[0].id: image_task.dataset.card.called(spec.targets[0]) for spec in image_task.specs}
+            alike = Counter(called.values())
             for spec in image_task.specs:
                 (info,) = spec.targets
                 if not info.voxels:
                     continue  # nobody can prompt it
-                several = names[info.label] > 1
+                name = called[info.id]
+                several = alike[name] > 1
                 z0, y0, x0, z1, y1, x1 = info.box
+                name += f".{info.instance}" if several else ""
                 middle = ((z0 + z1) // 2, (y0 + y1) // 2, (x0 + x1) // 2) if several else None
-                name = info.id if several else info.label
                 code = _code(salt, image_task.dataset.spec, image_task.case, info.id)
                 task = Task(code, scan, name, image_task.index.shape, image_task.index.spacing_mm, middle)
                 self._places[code] = image_task, spec, task
@@ -110,3 +119,31 @@ class Tasks:
 
 def _code(salt: str, *names: str) -> str:
     return hmac.new(salt.encode(), repr(names).encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def run_of(arguments: Mapping[str, Any]) -> tuple[Options, Job]:
+    """The options and the objects of a run in which people prompt one model."""
+    if arguments.get("prompter") or arguments.get("refine") or arguments.get("hand"):
+        raise IntraBenchError("people prompt here; omit --prompter, --refine and --hand")
+    rounds = ROUNDS if arguments.get("rounds") is None else arguments["rounds"]
+    options = replace(chosen({**arguments, "rounds": rounds, "save_masks": True}), prompter=("human",))
+    job = make_run(options)
+    wrong = ""
+    if len(job.runners) != 1:
+        wrong = f"{len(job.runners)} models were given; give one with --model"
+    elif job.protocol.partition or job.protocol.joint:
+        wrong = f"protocol {job.protocol.id} is not played target by target; give another with --protocol"
+    elif len(job.seeds) != 1:
+        wrong = "people have no seeds; omit --seed"
+    if wrong:
+        for runner in job.runners:
+            runner.close()
+        raise IntraBenchError(wrong)
+    note_given(job.datasets)
+    return options, job
+
+
+def in_order(plan: Plan) -> list[ImageTask]:
+    """The tasks in the order of the job's cases."""
+    selected = [one for one in plan.job.selected() if one in plan.ready]
+    return [image_task for one in selected for image_task in plan.tasks(*one, plan.ready[one])]

@@ -76,10 +76,11 @@ class Scenes:
                     self.notes.append(f"{dataset.short_spec}, case {case}: {in_words(error)}")
                     continue
                 indexes.append(index)
-                names = Counter(info.label for info in index.targets)
+                names = Counter(map(dataset.card.called, index.targets))
                 for info in select_targets(index, targets):
-                    if named and names[info.label] > 1:
-                        self.notes.append(f"{dataset.short_spec}, case {case}: several targets are called {info.label}")
+                    called = dataset.card.called(info)
+                    if named and names[called] > 1:
+                        self.notes.append(f"{dataset.short_spec}, case {case}: several targets are called {called}")
                     elif info.voxels:
                         self._add(dataset, case, info, index)
         self.notes = list(dict.fromkeys(self.notes))
@@ -118,7 +119,8 @@ class Scenes:
             aspect = spacing[1] / spacing[2]
         elif len(index.targets) == 1:
             number = ""
-        self._scenes[code] = Scene(code, info.label, named, stem, number, aspect, (dataset, case, info.id))
+        called = dataset.card.called(info)
+        self._scenes[code] = Scene(code, called, named, stem, number, aspect, (dataset, case, info.id))
 
     def _picture_of(self, code: str) -> tuple[Picture, Bools]:
         """RGB ``(y, x, 3)`` and mask ``(y, x)`` of a scene, as seen on the screen; a slice is stored, too.
@@ -136,8 +138,8 @@ class Scenes:
         plane = acquisition_plane(stored.index.shape, stored.index.spacing_mm)
         volume, target = stored.volume.turned(plane), target.turned(plane)
         z, turned = largest_slice(target.mask), seen(volume)
-        picture = np.ascontiguousarray(slice_picture(volume, z, target.mask, self._window)[turned, turned])
-        mask: Bools = np.ascontiguousarray(target.mask.to_array(target.shape)[z][turned, turned])
+        picture = np.ascontiguousarray(slice_picture(volume, z, target.mask, self._window)[turned])
+        mask: Bools = np.ascontiguousarray(target.mask.to_array(target.shape)[z][turned])
         self._store(scene.stem, {"images": picture, "masks": mask.astype(np.uint8) * 255})
         return picture, mask
 

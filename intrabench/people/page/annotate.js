@@ -31,6 +31,20 @@
     return { seconds, at: Date.now() / 1000 };
   }
 
+  // Outlasts a reload: the time, and what is drawn but not sent. What is on its way is kept by `send`.
+  const placeOf = (code) => `intrabench annotating: ${about.rater}: ${about.id}: ${code}`;
+  function keep() {
+    if (!task || !shown) return;
+    tick();
+    try {
+      if (shown.finished) localStorage.removeItem(placeOf(task.code));
+      else localStorage.setItem(placeOf(task.code), JSON.stringify({ total, spent, pending: busy ? [] : pending }));
+    } catch {
+      // no room, or forbidden: the time begins anew after a reload
+    }
+  }
+  const keptOf = (code) => ({ total: 0, spent: 0, pending: [], ...JSON.parse(localStorage.getItem(placeOf(code)) ?? "{}") });
+
   // ---- What is drawn but not sent.
   const isStroke = ({ shape }) => shape === "stroke" || shape === "loop";
   const nameOf = (kind) => NAMES[kind] ?? kind;
@@ -154,7 +168,7 @@
       const got = await patiently(name, { body, signal: new AbortController().signal }, trouble);
       localStorage.removeItem(key + body.id);
       if (task?.code === got.code) await show(got, name === "turn");
-      say(got.problem || (got.finished ? "Finished." : name === "undo" ? "The last turn is taken back." : `The model answered in ${got.model_s.toFixed(1)} s.`));
+      say(got.problem || (got.finished ? "Finished." : name === "reopen" ? "Opened again." : name === "undo" ? "The last turn is taken back." : `The model answered in ${got.model_s.toFixed(1)} s.`));
     } catch (error) {
       localStorage.removeItem(key + body.id);
       trouble(error);
@@ -180,6 +194,7 @@
   }
 
   function finish() {
+    if (shown?.finished && !busy) return about.closed ? say("This study is closed.") : send("reopen", { code: task.code, id: uuid(), ...took() }).then(reload).then(status).catch(fail);
     if (!ready() || !shown.turns) return say("Ask the model first.");
     if (pending.length || open) return say("Some prompts are not sent yet: ask the model, or remove them.");
     $("finishing").returnValue = "";
@@ -188,7 +203,8 @@
   }
 
   async function finished() {
-    await send("finish", { code: task.code, id: uuid(), ...took() });
+    await send("finish", { code: task.code, id: uuid(), ...took(), comment: $("comment").value.trim() });
+    $("comment").value = "";
     await reload();
     const next = about.tasks.find(({ state }) => state !== "finished");
     if (next) await begin(next);
@@ -203,7 +219,9 @@
 
   async function begin(next) {
     const turn = ++opened;
-    (task = next), (shown = null), (pending = []), (open = null), (total = spent = 0);
+    keep();
+    (task = next), (shown = null), (open = null);
+    ({ total, spent, pending } = keptOf(next.code));
     choose(tools.find(({ kind, label }) => kind === tool.kind && label)?.id ?? tool.id); // nobody begins with what it is not
     $("tasks").value = next.code;
     put("label", next.label);
@@ -227,7 +245,7 @@
     const [mask, outline] = await Promise.all([unpackMask(got.mask), got.outline && unpackMask(got.outline)]);
     if (task.code !== got.code) return;
     shown = got;
-    if (sent) (pending = []), (open = null);
+    if (sent || got.finished) (pending = []), (open = null);
     view.masks = [mask];
     view.reference = outline;
     put("model", got.turns ? `${got.model_s.toFixed(1)} s` : "–");
@@ -238,7 +256,9 @@
     const done = about.tasks.filter(({ state }) => state === "finished").length;
     put("count", `${done} of ${about.tasks.length} finished`);
     Object.assign($("bar"), { max: Math.max(1, about.tasks.length), value: done });
-    $("choices").disabled = $("send").disabled = $("finish").disabled = !ready();
+    $("choices").disabled = $("send").disabled = !ready();
+    $("finish").disabled = !ready() && (busy || !shown?.finished || about.closed);
+    $("finish").firstChild.data = shown?.finished ? "Open again " : "Finish ";
     $("undo").disabled = !ready() || !shown.turns;
     put("unsent", busy && $("trouble").textContent ? "Your last prompt is kept and sent again." : "");
   }
@@ -259,8 +279,8 @@
   }
 
   function shift(dy, dx) {
-    const way = view.volume.info.photo ? 1 : -1;
-    view.move({ 1: view.at[1] + way * dy, 2: view.at[2] + way * dx });
+    const { ways, row, column } = view.panes[0];
+    view.move({ [row]: view.at[row] + ways[row] * dy, [column]: view.at[column] + ways[column] * dx });
   }
 
   function build() {
@@ -284,7 +304,7 @@
       ["Esc", "remove what was drawn last", { Escape: remove }],
       ["Enter", "ask the model", { Enter: askModel }],
       ["Backspace", "take the last turn back", { Backspace: undo }],
-      ["F", "finish this target", { f: finish }],
+      ["F", "finish this target, or open it again", { f: finish }],
       ...keysOf(view),
       ["Space", "pause", { " ": () => (note("Pause", ["The time stands still."], "Go on"), tick()) }],
       ["H", "this help", { h: () => ($("helping").showModal(), tick()) }],
@@ -295,8 +315,10 @@
     for (const [id, name] of [["undo", "Backspace"], ["pause", " "], ["help", "h"], ["place", "k"], ["end", "j"], ["remove", "Escape"], ["finish", "f"]]) $(id).addEventListener("click", keymap.get(name));
     for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("close", tick);
     $("finishing").addEventListener("close", ({ target }) => target.returnValue === "yes" && finished().catch(fail));
-    document.addEventListener("visibilitychange", tick);
+    document.addEventListener("visibilitychange", () => (tick(), keep()));
+    window.addEventListener("pagehide", keep);
     setInterval(tick, 500);
+    setInterval(keep, 5000);
     draw();
   }
 
@@ -304,11 +326,13 @@
     if (!token) return note("This cannot start", ["This page needs the whole link that the server printed when it was started."], null);
     await reload();
     key = `intrabench annotate: ${about.rater}: ${about.id}: `;
+    view.neurological = about.orientation === "neurological";
     build();
     for (const change of kept()) await deliver(change); // of an earlier visit
     await reload();
     const next = about.tasks.find(({ state }) => state !== "finished") ?? about.tasks[0];
     if (!next) return note("There is nothing to do", ["No target is in this run."], null);
+    if (about.closed) note("This study is closed", ["Nothing can be changed any more. Thank you."], "Look at it");
     await begin(next);
   }
 
@@ -316,7 +340,7 @@
   window.annotating = {
     state: () => ({
       task: task?.code ?? null, label: task?.label ?? null, pending: pending.length, open: Boolean(open), turns: shown?.turns ?? 0, finished: shown?.finished ?? false, busy, shown: Boolean(shown), waiting: key ? kept().length : 0,
-      at: view.at && [...view.at], tool: tool.id, loaded: view.volume ? view.volume.count / view.volume.have.length : 0, modelSeconds: shown?.model_s ?? null, firstDraw,
+      at: view.at && [...view.at], tool: tool.id, seconds: total / 1000, loaded: view.volume ? view.volume.count / view.volume.have.length : 0, modelSeconds: shown?.model_s ?? null, firstDraw,
       shape: view.volume?.info.shape, area: view.masks?.[0]?.cut(0, view.at[0])?.area ?? 0, outline: view.reference?.cut(0, view.at[0])?.area ?? 0,
     }),
     where: (y, x) => {

@@ -53,6 +53,7 @@ function bindKeys(rows, may, inside = () => {}) {
     const plain = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if ((event.ctrlKey || event.altKey || event.metaKey) && !event.getModifierState("AltGraph")) return;
     if (open) return open.id === "helping" && plain === "h" && !event.repeat ? open.close() : inside(open, plain);
+    if (target.matches("textarea")) return event.key === "Escape" && target.blur();
     if (target.matches("select") || (target.matches("[type=range], [type=radio]") && /^(Arrow|Page|Home|End)/.test(event.key))) return;
     if ((event.key === " " && target.matches("button, input:not([type=range])")) || (event.key === "Enter" && target.matches("button"))) return;
     const digit = /^Digit(\d)$/.exec(event.code)?.[1]; // where digits need Shift

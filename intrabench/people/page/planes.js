@@ -12,10 +12,11 @@ class Pane extends Plane {
   }
 
   // Takes a scan.
-  show({ info }) {
+  show({ info }, neurological) {
     this.view = { ...info, origin: [0, 0, 0], factor: [1, 1, 1] }; // as Plane knows it
     this.forwards = info.photo;
     this.lay(info.plane);
+    this.ways = [0, 1, 2].map((axis) => (info.photo || (neurological && axis === this.column && ENDS[this.sides[axis]] === "R") ? 1 : -1));
     this.call(["Axial", "Coronal", "Sagittal"][this.sides[this.axis]]);
     this.figure.hidden = this.axis > 0 && (info.photo || info.shape[0] === 1);
     this.slider.max = info.shape[this.axis] - 1;
@@ -43,7 +44,7 @@ class Pane extends Plane {
 
   x(edge) { return this.wide / 2 + this.away(edge, this.column); }
   y(edge) { return this.high / 2 + this.away(edge, this.row); }
-  away(edge, axis) { return (edge - this.centre[axis]) * (this.forwards ? 1 : -1) * this.step[axis]; }
+  away(edge, axis) { return (edge - this.centre[axis]) * this.ways[axis] * this.step[axis]; }
 
   // Pixels per millimetre when the whole plane is seen.
   fitting() { return Math.min(...[[this.wide, this.column], [this.high, this.row]].map(([room, axis]) => room / (this.view.shape[axis] * this.view.spacing[axis]))); }
@@ -80,7 +81,7 @@ class Pane extends Plane {
       this.fill(volume, table, height, width);
       this.small.getContext("2d").putImageData(this.picture, 0, 0);
     }
-    const [left, top] = this.forwards ? [this.x(0), this.y(0)] : [this.x(width), this.y(height)];
+    const [left, top] = [Math.min(this.x(0), this.x(width)), Math.min(this.y(0), this.y(height))];
     this.pen.imageSmoothingEnabled = true;
     this.pen.imageSmoothingQuality = this.step[this.column] < 0.7 ? "high" : "low";
     this.pen.drawImage(this.small, left, top, width * this.step[this.column], height * this.step[this.row]);
@@ -89,19 +90,19 @@ class Pane extends Plane {
   fill(volume, table, height, width) {
     const { words, info: { shape, channels } } = volume, pixels = new Uint32Array(this.picture.data.buffer);
     const stride = [shape[1] * shape[2], shape[2], 1].map((step) => step * channels);
-    const step = this.forwards ? stride[this.column] : -stride[this.column];
+    const [down, along] = [this.ways[this.row] > 0, this.ways[this.column] > 0], step = along ? stride[this.column] : -stride[this.column];
     const across = this.column === 0, missing = across ? [...Array(width).keys()].filter((slice) => !volume.has(slice)) : [];
     for (let row = 0, to = 0; row < height; row++) {
-      const real = this.forwards ? row : height - 1 - row;
+      const real = down ? row : height - 1 - row;
       if (!across && !volume.has(this.axis ? real : this.index)) {
         pixels.fill(0, to, (to += width));
         continue;
       }
-      let from = this.index * stride[this.axis] + real * stride[this.row] + (this.forwards ? 0 : (width - 1) * stride[this.column]);
+      let from = this.index * stride[this.axis] + real * stride[this.row] + (along ? 0 : (width - 1) * stride[this.column]);
       const end = to + width;
       if (channels === 1) for (; to < end; to++, from += step) pixels[to] = table[words[from]];
       else for (; to < end; to++, from += step) pixels[to] = 0xff000000 | (words[from + 2] << 16) | (words[from + 1] << 8) | words[from];
-      for (const slice of missing) pixels[this.forwards ? end - width + slice : end - 1 - slice] = 0;
+      for (const slice of missing) pixels[along ? end - width + slice : end - 1 - slice] = 0;
     }
   }
 
@@ -109,10 +110,13 @@ class Pane extends Plane {
     this.pen.globalAlpha = opacity;
     if (mode === "fill") {
       const small = new OffscreenCanvas(cut.width, cut.height), picture = new ImageData(cut.width, cut.height);
-      const pixels = new Uint32Array(picture.data.buffer), last = pixels.length - 1;
-      for (let n = 0; n <= last; n++) if (cut.cells[n]) pixels[this.forwards ? n : last - n] = 0xffffc63e; // LOOK, backwards
+      const pixels = new Uint32Array(picture.data.buffer), { width, height } = cut;
+      const [down, along] = [this.ways[this.row] > 0, this.ways[this.column] > 0];
+      for (let row = 0, n = 0; row < height; row++)
+        for (let column = 0; column < width; column++, n++)
+          if (cut.cells[n]) pixels[(down ? row : height - 1 - row) * width + (along ? column : width - 1 - column)] = 0xffffc63e; // LOOK, backwards
       small.getContext("2d").putImageData(picture, 0, 0);
-      const [left, top] = this.forwards ? [this.x(cut.column), this.y(cut.row)] : [this.x(cut.column + cut.width), this.y(cut.row + cut.height)];
+      const [left, top] = [Math.min(this.x(cut.column), this.x(cut.column + width)), Math.min(this.y(cut.row), this.y(cut.row + height))];
       this.pen.imageSmoothingEnabled = false;
       this.pen.drawImage(small, left, top, cut.width * this.step[this.column], cut.height * this.step[this.row]);
     } else {
@@ -154,6 +158,12 @@ class Pane extends Plane {
     this.pen.fillText(words, x, y);
   }
 
+  // What lies at the top and on the left.
+  borders() {
+    const [top, left] = super.borders();
+    return [top, this.ways[this.column] === this.ways[this.row] ? left : OPPOSITE[left]];
+  }
+
   ends() {
     const [top, left] = this.borders(), { wide, high } = this;
     for (const [letter, x, y] of [[top, wide / 2, 11], [OPPOSITE[top], wide / 2, high - 11], [left, 11, high / 2], [OPPOSITE[left], wide - 11, high / 2]]) this.text(letter, x, y);
@@ -172,7 +182,7 @@ class Pane extends Plane {
   // The voxel under a pointer, with its fraction.
   under(event) {
     const box = this.canvas.getBoundingClientRect(), spot = [];
-    const back = (pixels, axis) => this.centre[axis] + (pixels * (this.forwards ? 1 : -1)) / this.step[axis];
+    const back = (pixels, axis) => this.centre[axis] + (pixels * this.ways[axis]) / this.step[axis];
     spot[this.row] = back(event.clientY - box.top - this.high / 2, this.row);
     spot[this.column] = back(event.clientX - box.left - this.wide / 2, this.column);
     return spot;
@@ -236,7 +246,7 @@ class Pane extends Plane {
 // All planes and what is set for them. `drawn` is told of each picture, with the moment when it was asked for.
 class View {
   constructor(section, drawn) {
-    Object.assign(this, { section, drawn, volume: null, at: [0, 0, 0], centre: [0, 0, 0], zoom: 1, side: 0, active: 0 });
+    Object.assign(this, { section, drawn, neurological: false, volume: null, at: [0, 0, 0], centre: [0, 0, 0], zoom: 1, side: 0, active: 0 });
     Object.assign(this, { mode: "outline", opacity: { outline: 1, fill: 0.4 }, prompts: true, cross: true, asked: 0, frame: 0 });
     this.panes = [...section.querySelectorAll("figure")].map((figure, axis) => new Pane(figure, axis));
     this.tools = section.querySelector("form").elements;
@@ -266,7 +276,7 @@ class View {
     const other = volume !== this.volume;
     Object.assign(this, { volume, masks: job.masks, marks: job.marks, side: 0, at });
     volume.changed = () => volume === this.volume && this.render();
-    if (other) this.panes.forEach((pane) => (pane.show(volume), pane.resize())), this.ranges();
+    if (other) this.panes.forEach((pane) => (pane.show(volume, this.neurological), pane.resize())), this.ranges();
     this.activate(0);
     this.whole();
   }
@@ -330,8 +340,7 @@ class View {
   }
 
   pan(pane, dx, dy) {
-    const way = pane.forwards ? -1 : 1;
-    this.look(this.centre.map((middle, axis) => middle + (axis === pane.axis ? 0 : ((axis === pane.row ? dy : dx) * way) / pane.step[axis])), this.zoom);
+    this.look(this.centre.map((middle, axis) => middle - (axis === pane.axis ? 0 : ((axis === pane.row ? dy : dx) * pane.ways[axis]) / pane.step[axis])), this.zoom);
   }
 
   look(centre, zoom) {

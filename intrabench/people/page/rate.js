@@ -54,6 +54,7 @@
     put("send", "Send");
     $("send").disabled = $("choices").disabled = false;
     $("feedback").hidden = true;
+    $("remark").hidden = step.training;
     say("");
     view.show(volume, job, start(job));
     status();
@@ -148,6 +149,7 @@
   }
 
   function fill(draft = {}) {
+    form.elements.comment.value = draft.comment ?? "";
     for (const input of form.querySelectorAll("input")) input.checked = input.name === "errors" ? Boolean(draft.errors?.includes(input.value)) : String(draft[input.name] ?? (input.name === "side" ? 0 : "")) === input.value;
     Object.assign(now, { seen: new Set(draft.seen), shown: new Set(draft.shown), views: draft.views ?? 0, active: 1000 * (draft.seconds ?? 0), paused: 1000 * (draft.paused_seconds ?? 0) });
   }
@@ -156,7 +158,7 @@
     tick();
     const data = new FormData(form), when = (name) => (asks(name) ? data.get(name) : null);
     return {
-      score: Number(when("score")) || null, clinical: when("clinical"), pair: when("pair"), errors: data.getAll("errors"),
+      score: Number(when("score")) || null, clinical: when("clinical"), pair: when("pair"), errors: data.getAll("errors"), comment: (data.get("comment") ?? "").trim(),
       seconds: Math.round(now.active) / 1000, paused_seconds: Math.round(now.paused) / 1000, seen: [...now.seen].sort((a, b) => a - b), views: now.views,
     };
   }
@@ -307,6 +309,7 @@
       asks("pair") && ["T", "show the other mask", { t: () => setSide(1 - view.side) }],
       ["Enter", "send", { Enter: () => send() }],
       ["Backspace", "take back the last answer, once", { Backspace: undo }],
+      ["/", "comment; Esc leaves it", { "/": () => $("remark").hidden || form.elements.comment.focus() }],
       study.skips.length && ["S", "skip, with a reason", { s: () => showDialog("skipping") }],
       ["N", "next slice not seen yet", { n: nextUnseen }],
       ["Home End", "top and bottom of what must be seen", { Home: () => view.move({ 0: now.job.see[1] - 1 }), End: () => view.move({ 0: now.job.see[0] }) }],
@@ -340,8 +343,10 @@
     outbox = new Outbox(`intrabench rate: ${got.rater}: ${got.id}`, onChange);
     study = { ...got, done: got.done ?? [] };
     stock = new Stock(study.cases, trouble);
+    view.neurological = study.orientation === "neurological";
     build();
     outbox.flush();
+    if (study.closed) return note("This study is closed", ["No more answers are taken. Thank you."], null);
     const steps = remaining(), [first] = steps;
     if ($("note").open) $("note").close();
     if (!study.trained && !study.training.length && !outbox.read().trained) endPractice();

@@ -14,7 +14,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.people.rating.answers import Answers
+from intrabench.people.rating.answers import Answers, Progress
 from intrabench.people.rating.inputs import INPUT
 from intrabench.people.rating.study import ANCHORS, Study
 from intrabench.results.spreadsheet import write_csv
@@ -34,6 +34,7 @@ _LONG: dict[str, Any] = {
     **{"dice": pl.Float64, "iou": pl.Float64, "nsd_2mm": pl.Float64, "hd95_mm": pl.Float64, "name_b": pl.String},
     **{"score": pl.Int64, "clinical": pl.String, "pair": pl.String, "skip": pl.String, "errors": pl.List(pl.String)},
     **{"seconds": pl.Float64, "paused_seconds": pl.Float64, "views": pl.Int64, "guideline": pl.String, "at": pl.String},
+    "comment": pl.String,
 }
 
 
@@ -74,6 +75,42 @@ def long(study: Study) -> pl.DataFrame:
         raise IntraBenchError(
             f"{study.folder} has answers or a key with values of the wrong kind ({error}); repair them"
         ) from error
+
+
+_STATUS: dict[str, Any] = {
+    **{"rater": pl.String, "training": pl.String, "rated": pl.Int64, "of": pl.Int64, "skipped": pl.Int64},
+    **{"comments": pl.Int64, "minutes": pl.Float64, "seconds_each": pl.Float64, "first": pl.String, "last": pl.String},
+}
+
+
+def status(study: Study) -> tuple[pl.DataFrame, str | None]:
+    """How far each rater is, and when the study was closed, in UTC; None if it is open.
+
+    minutes: of all answers, without pauses; seconds_each: by the number of answers. first, last: when answers came, in
+    UTC. Answers in a bundle count once they are imported.
+
+    Raises:
+        IntraBenchError: the answers cannot be read.
+    """
+    stored = Answers(study.answers_file) if study.answers_file.exists() else None
+    try:
+        found = {rater: stored.progress(rater) if stored else Progress() for rater in study.raters}
+        closed = stored.closed if stored else None
+    finally:
+        if stored:
+            stored.close()
+    lines = [
+        {
+            "rater": rater,
+            "training": "done" if one.trained or one.answers else "open" if study.training(rater) else "none",
+            **{"rated": one.answers, "of": len(study.order(rater)), "skipped": one.skipped, "comments": one.comments},
+            "minutes": one.seconds / 60,
+            "seconds_each": one.seconds / one.answers if one.answers else None,
+            **{"first": one.first, "last": one.last},
+        }
+        for rater, one in found.items()
+    ]
+    return pl.DataFrame(lines, schema=_STATUS), closed
 
 
 @dataclass(frozen=True)

@@ -19,16 +19,23 @@ CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, rater TEXT NOT NULL, place INTEGER NOT NULL, job TEXT NOT NULL,
     score INTEGER, clinical TEXT, pair TEXT, skip TEXT, errors TEXT NOT NULL, seconds REAL NOT NULL,
     paused_seconds REAL NOT NULL, views INTEGER NOT NULL, guideline TEXT NOT NULL, at TEXT NOT NULL,
-    undone TEXT
+    undone TEXT, comment TEXT NOT NULL DEFAULT ''
 );
 CREATE UNIQUE INDEX IF NOT EXISTS one_answer ON answers (rater, place) WHERE undone IS NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS one_undo ON answers (undone);
 CREATE TABLE IF NOT EXISTS trained (rater TEXT PRIMARY KEY, at TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS closed (at TEXT NOT NULL);
 """
+_COMMENT = "ALTER TABLE answers ADD COLUMN comment TEXT NOT NULL DEFAULT ''"
+"""What studies of earlier versions lack."""
 
 
 class AlreadyAnswered(IntraBenchError):
     """Somebody, perhaps another tab, has answered already, or there is nothing to take back."""
+
+
+class Closed(IntraBenchError):
+    """The owner has closed the study."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,20 @@ class Answer:
     seconds: float = 0.0
     paused_seconds: float = 0.0
     views: int = 0
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a rater is. seconds: of all answers, without pauses. first, last: when answers came, in UTC."""
+
+    trained: bool = False
+    answers: int = 0
+    skipped: int = 0
+    comments: int = 0
+    seconds: float = 0.0
+    first: str | None = None
+    last: str | None = None
 
 
 class Answers:
@@ -59,6 +80,8 @@ class Answers:
             self._base.execute("PRAGMA journal_mode=WAL")
             self._base.execute("PRAGMA synchronous=FULL")
             self._base.executescript(_SCHEMA)
+            if "comment" not in [column[1] for column in self._base.execute("PRAGMA table_info(answers)")]:
+                self._base.execute(_COMMENT)
         except sqlite3.Error as error:
             raise IntraBenchError(f"{path} cannot be opened ({error}); repair it or move it away") from error
 
@@ -71,6 +94,7 @@ class Answers:
 
         Raises:
             AlreadyAnswered: this place of the rater has another answer.
+            Closed: the study is closed.
             OSError: it cannot be stored, such as on a full disk.
         """
         values = {**vars(answer), "errors": json.dumps(answer.errors), "guideline": guideline.VERSION, "at": _now()}
@@ -80,6 +104,7 @@ class Answers:
                 if row != (answer.rater, answer.place, answer.job):
                     raise AlreadyAnswered("this answer was given for another mask")
                 return
+            self._check_open()
             try:
                 marks = ", ".join("?" * len(values))
                 self._run(f"INSERT INTO answers ({', '.join(values)}) VALUES ({marks})", *values.values())
@@ -93,10 +118,12 @@ class Answers:
 
         Raises:
             AlreadyAnswered: that is not possible.
+            Closed: the study is closed.
         """
         with self._lock:
             if self._one("SELECT 1 FROM answers WHERE undone = ?", id) is not None:
                 return
+            self._check_open()
             newest = self._one(
                 "SELECT number, place, undone FROM answers WHERE rater = ? ORDER BY number DESC LIMIT 1", rater
             )
@@ -122,6 +149,27 @@ class Answers:
         with self._lock:
             return self._one("SELECT 1 FROM trained WHERE rater = ?", rater) is not None
 
+    def end(self, closed: bool = True) -> None:
+        """Take no more answers, or take them again."""
+        with self._lock:
+            self._run("DELETE FROM closed")
+            if closed:
+                self._run("INSERT INTO closed VALUES (?)", _now())
+
+    @property
+    def closed(self) -> str | None:
+        """When the study was closed, in UTC; None if it is open."""
+        with self._lock:
+            found = self._one("SELECT at FROM closed")
+        return str(found[0]) if found else None
+
+    def progress(self, rater: str) -> Progress:
+        """How far a rater is."""
+        columns = "COUNT(*), COUNT(skip), COALESCE(SUM(comment != ''), 0), COALESCE(SUM(seconds), 0), MIN(at), MAX(at)"
+        with self._lock:
+            found = self._one(f"SELECT {columns} FROM answers WHERE rater = ? AND undone IS NULL", rater)
+        return Progress(self.trained(rater), *found or ())
+
     def all(self) -> list[dict[str, Any]]:
         """All answers that count, in the order in which they came.
 
@@ -136,6 +184,10 @@ class Answers:
             return [{**row, "errors": json.loads(row["errors"])} for row in rows]
         except (sqlite3.Error, ValueError, TypeError) as error:
             raise IntraBenchError(f"{self._path} is damaged ({error}); repair it or move it away") from error
+
+    def _check_open(self) -> None:
+        if self._one("SELECT 1 FROM closed"):
+            raise Closed("this study is closed; nothing can be changed any more")
 
     def _one(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self._base.execute(statement, values).fetchone()

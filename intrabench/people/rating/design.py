@@ -17,7 +17,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.files.documents import json_number
 from intrabench.files.grid import acquisition_plane
 from intrabench.mask import TURNED, Mask, Plane, reordered
-from intrabench.people.images import Slabs, packed
+from intrabench.people.images import Orientation, Slabs, packed
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, SEVERITIES, about, damaged
 from intrabench.people.rating.gallery import Slice, gallery
@@ -52,7 +52,7 @@ class Plan:
     inputs whose truth and a damaged mask are rated, too. repeats: the share of a rater's masks that come twice.
     training: masks with feedback before the study. round: the state that is rated; None: the last. seed: of the chance
     that raters may know, which is which inputs are rated, and by whom. window: with which pages show CT first, one of
-    `CT_WINDOWS`; empty: the one that fits the targets.
+    `CT_WINDOWS`, or any scan, `stated`; empty: the one that fits the targets. orientation: on the screen.
     """
 
     title: str = "Rating of masks"
@@ -66,6 +66,7 @@ class Plan:
     round: int | None = None
     seed: int = 0
     window: str = ""
+    orientation: Orientation = "radiological"
 
     def __post_init__(self) -> None:
         check_window(self.window)
@@ -129,7 +130,7 @@ def design(results: Path, folder: Path, plan: Plan, selection: Selection = EVERY
                     f"only {several(len(anchors), 'input')} with anchors: a reference that raters see in the training "
                     "or under other prompts would be recognised"
                 )
-        items = _items(results, study, inputs, training, anchors, pairs, plan.window)
+        items = _items(results, study, inputs, training, anchors, pairs, plan.window, plan.orientation)
         study.write_gallery(gallery(items.slices[:EXAMPLES], study.secret.chance("gallery")))
         study.write(
             {
@@ -137,6 +138,7 @@ def design(results: Path, folder: Path, plan: Plan, selection: Selection = EVERY
                 "guideline": guideline.VERSION,
                 "questions": list(plan.questions),
                 "seed": plan.seed,
+                "orientation": plan.orientation,
                 "training": {rater: _write(study, rater, items.training) for rater in plan.raters},
                 "orders": _orders(study, items, plan),
             }
@@ -191,6 +193,7 @@ def _items(
     anchors: set[int],
     pairs: bool,
     window: str,
+    orientation: Orientation,
 ) -> _Items:
     """What is rated of all inputs, case by case, and the images of the cases, which are written."""
     wanted = [(one, place, False) for place, one in enumerate(inputs)]
@@ -208,7 +211,7 @@ def _items(
             target = stored.targets([one.first["target"]])[0].turned(plane)
             view = _View(code, target, _marks(results, one, volume), _about(one))
             if trains:
-                items.slices.append(Slice.of(target, volume, window))
+                items.slices.append(Slice.of(target, volume, window, orientation))
                 items.training.append(view.training(f"t{place}", len(items.training), chance("training", place)))
                 continue
             masks = _answers(results, one, plane, pairs, chance("pair", place))
@@ -301,7 +304,7 @@ class _View:
         every = [
             {
                 "case": self.case,
-                "label": self.target.label,
+                "label": next(iter(self.target.names), self.target.label),
                 "see": see,
                 "masks": [*map(packed, masks)],
                 "marks": self.marks,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from intrabench.mask import Bools, Mask, grow
+from intrabench.people.images import Orientation
 from intrabench.people.rating import guideline
 from intrabench.people.rating.damage import KINDS, damaged
 from intrabench.people.slices import address_of, largest_slice, seen, slice_picture, window_of
@@ -39,16 +40,16 @@ class Slice:
     target: Target
     picture: NDArray[np.uint8]
     aspect: float
-    turned: slice
+    turned: tuple[slice, slice]
 
     @classmethod
-    def of(cls, target: Target, volume: Volume, window: str = "") -> Slice:
+    def of(cls, target: Target, volume: Volume, window: str = "", orientation: Orientation = "radiological") -> Slice:
         """volume: in the plane in which it is read, as the target. window: as of `ct_window`."""
         z = largest_slice(target.mask)
         area = target.mask.to_array(target.shape)[z]
         flat = replace(target, mask=Mask.of(area[None], (0, 0, 0)), shape=(1, *area.shape), siblings=())
         aspect = target.spacing_mm[1] / target.spacing_mm[2]
-        return cls(flat, slice_picture(volume, z, target.mask, window), aspect, seen(volume))
+        return cls(flat, slice_picture(volume, z, target.mask, window), aspect, seen(volume, orientation))
 
     @property
     def area(self) -> Bools:
@@ -197,7 +198,7 @@ def picture_of(one: Slice, example: Bools) -> Image.Image:
     cut = [each[y0:y1, x0:x1] for each in (one.picture, one.area, example)]
     tall, wide = (y1 - y0) * one.aspect, float(x1 - x0)
     size = round(SIDE * wide / max(tall, wide)), round(SIDE * tall / max(tall, wide))
-    picture, *areas = (each[one.turned, one.turned] for each in cut)
+    picture, *areas = (each[one.turned] for each in cut)
     drawn = np.array(Image.fromarray(np.ascontiguousarray(picture)).resize(size, Image.Resampling.BILINEAR))
     for area, colour, thick in zip(areas, (TARGET, ANSWER), (1, 2), strict=True):
         large = np.array(Image.fromarray(np.ascontiguousarray(area)).resize(size, Image.Resampling.NEAREST))

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
 from intrabench.people.rating import guideline
-from intrabench.people.rating.answers import AlreadyAnswered, Answer, Answers
+from intrabench.people.rating.answers import AlreadyAnswered, Answer, Answers, Closed
 from intrabench.people.rating.study import Study
 from intrabench.people.servers.guard import Rates, Rules
 from intrabench.people.servers.page_server import Refusals, answered, page_app, posted, refusal, slab
@@ -43,6 +43,7 @@ class PostedAnswer(BaseModel):
     paused_seconds: Seconds = 0.0
     seen: list[Count] = []
     views: Count = 0
+    comment: Annotated[str, StringConstraints(max_length=2000, strip_whitespace=True)] = ""
 
 
 class PostedUndo(BaseModel):
@@ -91,6 +92,7 @@ def _complete(study: Study, posted: PostedAnswer) -> None:
 
 REFUSALS: Refusals = (
     (Refused, 422, "{}"),
+    (Closed, 422, "{}"),
     (AlreadyAnswered, 409, "{}"),
     # a file of the study was damaged meanwhile; raters are told no paths
     (IntraBenchError, 503, "a file of this study cannot be read; tell whoever runs it"),
@@ -128,8 +130,10 @@ class _Server:
 
     async def about(self, request: Request) -> Response:
         who, answers = request.state.who, self._answers
-        done, trained = await run_in_threadpool(lambda: (answers.done(who), answers.trained(who)))
-        return JSONResponse({**self._study.about(who), "done": done, "trained": trained})
+        done, trained, closed = await run_in_threadpool(
+            lambda: (answers.done(who), answers.trained(who), answers.closed)
+        )
+        return JSONResponse({**self._study.about(who), "done": done, "trained": trained, "closed": bool(closed)})
 
     async def job(self, request: Request) -> Response:
         path = self._study.job_file(request.state.who, request.path_params["id"])

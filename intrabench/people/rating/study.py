@@ -84,7 +84,7 @@ class Study:
     def content(self) -> dict[str, Any]:
         """``study.json``: title, guideline, questions, training, and the order of each rater."""
         types = {**_STUDY, "training": _TRAINING[self.format]}
-        return self._read("study.json", types, types)
+        return self._read("study.json", {**types, "orientation": str}, types)
 
     @cached_property
     def cases(self) -> dict[str, Any]:
@@ -210,6 +210,7 @@ class Study:
             "training": self.training(rater),
             "order": self.order(rater),
             "gallery": (self.folder / GALLERY).is_file(),
+            "orientation": self.content.get("orientation", "radiological"),
         }
 
     def gallery(self) -> dict[str, Any]:

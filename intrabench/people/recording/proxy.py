@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -127,6 +127,8 @@ class _Proxy:
         back = {
             name.decode(): value.decode("latin-1") for name, value in _only(answer.headers.raw, PASSED_BACK).items()
         }
+        if answer.status_code >= 400 and (reason := _reason(answer)):
+            return protocol.refusal(answer.status_code, reason, **back)
         return Response(answer.content, answer.status_code, headers=back)
 
     def _client(self) -> Client:
@@ -187,6 +189,13 @@ def _only(headers: Iterable[tuple[bytes, bytes]], names: Collection[str]) -> dic
 
 def _headers(answer: httpx2.Response) -> Any:
     return answer.headers
+
+
+def _reason(answer: httpx2.Response) -> str:
+    """Why the server refused, as it says in the body; empty if it does not say it in a text."""
+    with suppress(ValueError, AttributeError):
+        return detail if isinstance(detail := answer.json().get("detail"), str) else ""
+    return ""
 
 
 def _changed(before: Mask, where: Any, content: bytes, most: int) -> Mask:

@@ -14,7 +14,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from intrabench.people.servers.guard import PATIENCE
+from intrabench.people.servers.guard import PATIENCE, REASON
 
 EACH = 64
 """Connections of one address."""
@@ -57,6 +57,20 @@ class Configuration(uvicorn.Config):
         self.each = min(EACH, self.most // 2)
 
 
+class Reasoned(h11.Connection):
+    """Puts the reason of a refusal into the status line.
+
+    nnInteractive's client, and with it napari and 3D Slicer, shows the status line, and drops the body.
+    """
+
+    def send(self, event: h11.Event) -> bytes | None:  # type: ignore[override]
+        """As h11."""
+        if isinstance(event, h11.Response):
+            reason = dict(event.headers).get(REASON.lower().encode(), event.reason)
+            event = h11.Response(status_code=event.status_code, headers=event.headers, reason=reason)
+        return super().send(event)
+
+
 class Connection(H11Protocol):
     """A connection that is refused if there are too many, and ended if nothing moves on it.
 
@@ -64,6 +78,10 @@ class Connection(H11Protocol):
     """
 
     config: Configuration
+
+    def __init__(self, config: Configuration, *more: Any, **named: Any) -> None:
+        super().__init__(config, *more, **named)
+        self.conn = Reasoned(h11.SERVER, config.h11_max_incomplete_event_size or HEADERS)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Look whether there is room for it."""

@@ -21,6 +21,9 @@ LARGEST = 64_000
 """Bytes of a post, where nothing else is said."""
 PER_SECOND, BURST = 10.0, 40.0
 """Posts of one person: a page sends one every few seconds, and some at once after it was offline."""
+REASON = "X-Reason"
+"""The header with the reason of a refusal; `connections` also puts it into the status line."""
+LONGEST_REASON = 500
 SECURE = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'; img-src data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -121,7 +124,7 @@ class Guard:
             await self._refusal(*body.problem)(scope, body, secured)
 
     def _refusal(self, status: int, reason: str) -> ASGIApp:
-        return JSONResponse({self.rules.key: reason}, status)
+        return refused(status, reason, self.rules.key)
 
     def _problem(self, scope: Scope, most: int) -> tuple[int, str] | None:
         """The status and the reason of a refusal, from the headers alone. most: bytes of the body."""
@@ -155,6 +158,12 @@ class Guard:
         # every token is compared, so that the time says nothing
         found = [who for who, one in tokens if secrets.compare_digest(one.encode(), token.encode())]
         return found[0] if found and scheme.lower() == "bearer" else None
+
+
+def refused(status: int, reason: str, key: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """A refusal: its reason is in the body under `key`, and in the header `REASON`, as far as that has its letters."""
+    said = " ".join(reason.split())[:LONGEST_REASON].encode("ascii", "replace").decode()
+    return JSONResponse({key: reason}, status, {**(headers or {}), REASON: "".join(filter(str.isprintable, said))})
 
 
 def _parsed(address: str, part: str) -> str:

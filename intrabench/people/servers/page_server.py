@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from intrabench.people.images import page
-from intrabench.people.servers.guard import Guard, Rules
+from intrabench.people.servers.guard import Guard, Rules, refused
 from intrabench.play.validate import Refused
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -81,4 +81,4 @@ def slab(content: bytes) -> Response:
 
 def refusal(status: int, reason: str) -> Response:
     """Why something is not done."""
-    return JSONResponse({"error": reason}, status)
+    return refused(status, reason, "error")

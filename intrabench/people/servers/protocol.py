@@ -11,14 +11,14 @@ from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from intrabench.models.about import about
 from intrabench.models.base import Model
 from intrabench.people.servers.arrays import NUMBERS, check_header, pack
 from intrabench.people.servers.client_gestures import Kind
 from intrabench.people.servers.client_session import Change, takes
-from intrabench.people.servers.guard import Rates, Rules
+from intrabench.people.servers.guard import Rates, Rules, refused
 from intrabench.play.validate import Refused
 
 META, LEASE = "X-Meta", "X-Lease-Token"
@@ -137,4 +137,4 @@ def answered(change: Change, dtype: str) -> Response:
 
 def refusal(status: int, reason: str, **headers: str) -> Response:
     """Why something was not done."""
-    return JSONResponse({"detail": reason}, status, headers={key.replace("_", "-"): it for key, it in headers.items()})
+    return refused(status, reason, "detail", {key.replace("_", "-"): it for key, it in headers.items()})

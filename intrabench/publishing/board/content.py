@@ -136,13 +136,15 @@ def _infinite(one: Infinite) -> dict[str, Any]:
 
 def model_contents(tables: Sequence[Table]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The address and the content of the page of each model: its lines, apart for each table."""
-    names = {line.of: line.model for table in tables for line in table.lines}
-    for address, name in sorted(names.items()):
+    first = {line.of: line for table in reversed(tables) for line in reversed(table.lines)}
+    for address, line in sorted(first.items()):
+        name = line.model
         yield (
             address,
             {
                 "model": name,
                 "summary": _summary(name),
+                "card": line.card,
                 "tables": [
                     (table, _lines(table, [line for line in table.lines if line.of == address]))
                     for table in tables

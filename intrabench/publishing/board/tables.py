@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from intrabench.models.card import ModelCard
 from intrabench.publishing.board.availability import is_published, marks, trained_on
 from intrabench.publishing.board.check import CheckResult
 from intrabench.publishing.board.lines import EFFORT, LINE, TABLE, Column, columns_of, counts, rows_with, tables_of
 from intrabench.publishing.board.submission import Submission, rows_of_several
 from intrabench.reporting.page.curve_data import curve_data
 from intrabench.results import labels
+from intrabench.results.model_cards import card
 from intrabench.statistics.aggregate import aggregate
 from intrabench.statistics.curves import curve
 from intrabench.statistics.infinite import Infinite
@@ -46,10 +48,10 @@ submission, made earlier, has its sessions."""
 class Line:
     """A line: one model and prompter of one submission.
 
-    model, prompter: as tables print them; spec: the prompter in full. of: the address of the model's page. training:
-    yes, no or unknown. verified: what came of the check of its submission. copies: other submissions that have its
-    sessions. means: by column, the value after the last round, its interval, or None. infinite: by column, what is
-    infinite among the values. budgets: by column and unit, a value per budget.
+    model, prompter: as tables print them; spec: the prompter in full. card: of the model; of: the address of its page.
+    training: yes, no or unknown. verified: what came of the check of its submission. copies: other submissions that
+    have its sessions. means: by column, the value after the last round, its interval, or None. infinite: by column,
+    what is infinite among the values. budgets: by column and unit, a value per budget.
     """
 
     number: int
@@ -61,6 +63,7 @@ class Line:
     spec: str
     training: str
     marks: tuple[str, ...]
+    card: ModelCard
     verified: str = ""
     copies: tuple[str, ...] = ()
     status: str = RANKED
@@ -196,6 +199,7 @@ def _line(one: Mapping[str, Any]) -> Line:
         spec=one["prompter"],
         training=trained_on(one),
         marks=tags,
+        card=card(one["model"]),
     )
 
 

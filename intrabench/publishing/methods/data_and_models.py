@@ -14,6 +14,8 @@ from intrabench.models.weights.registry import REGISTERED
 from intrabench.publishing.methods.markup import Bibliography, count, listed, name, plain, sentence
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
+from intrabench.results.model_cards import called as title_of
+from intrabench.results.model_cards import card
 from intrabench.results.private import without_paths
 from intrabench.results.runs import unfinished
 from intrabench.results.weights import weights_of
@@ -106,12 +108,15 @@ def models(of: Provenance, cites: Bibliography) -> str:
 
 def _model(of: Provenance, one: Mapping[str, Any], cites: Bibliography) -> str:
     weights = weights_of(one, of.records)
-    credit = of.credits.get(one["model"]) if weights.source == REGISTERED else None
+    credit, title = of.credits.get(one["model"]), title_of(one["model"])
     hashed = f" with the SHA-256 {name(weights.sha256)}" if len(weights.sha256) == 64 else ""
-    licence = f"; licence of the weights: {plain(credit.licence)}" if credit else ""
-    cited = cites.cite([credit.citation]) if credit else ""
+    stated = credit and weights.source == REGISTERED
+    licence = f"; licence of the weights: {plain(credit.licence)}" if credit and stated else ""
+    code = f"; code: {plain(homepage)}" if (homepage := card(one["model"]).homepage) else ""
+    cited = cites.cite([credit.citation]) if credit and credit.citation != "not stated" else ""
     about = f"version {plain(one['model_version'])}, {weights.words}{hashed}, {plain(one['dtype'])}"
-    return f"{name(one['model'])} ({about}{licence}){cited}"
+    spec = f"{name(one['model'])}, " if title != one["model"] else ""
+    return f"{name(title)} ({spec}{about}{licence}{code}){cited}"
 
 
 def contamination(of: Provenance, cites: Bibliography) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
+from intrabench.results.model_cards import called, card
 from intrabench.results.weights import weights_of
 
 
@@ -40,15 +41,21 @@ def of_datasets(datasets: Mapping[str, Dataset | str]) -> list[Credit]:
 
 
 def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list[Credit]:
-    """One entry per model with registered weights; files of the user's and untrained networks are left out.
+    """One entry per model with registered weights, or with a card; other files of the user's, and untrained networks,
+    are left out.
 
     lines: `lines_of`. records: the records of the runs, which name the weights of each model; a model that they lack
     names its own.
     """
     known, listed = list(records), dict[str, Credit]()
     for line in lines.select("model", "weights", "weights_sha256").unique().sort(pl.all()).iter_rows(named=True):
-        name, found = line["model"], weights_of(line, known)
-        if found.unknown:
+        name, found, stated = line["model"], weights_of(line, known), card(line["model"])
+        if stated.citation or stated.homepage:
+            licence, about = "not stated", [called(name)] if stated.title else []
+            if found.entry is not None:
+                licence, about = found.entry.licence, [*about, f"weights {found.entry.id}"]
+            listed[name] = Credit(name, licence, stated.citation or "not stated", stated.homepage, tuple(about))
+        elif found.unknown:
             listed.setdefault(name, Credit(name, "unknown to this installation", found.unknown))
         elif (entry := found.entry) is not None:
             notes = (f"weights {entry.id}", f"trained on {entry.training_data}")

@@ -4,7 +4,7 @@
 const TARGET = "#56b4e9", ANSWER = "#f0a800", OTHERS = "#cc79a7", BACKGROUND_CLICK = "#ff7043", HAND = "#ffffff", DERIVED = "#b8bec5";
 const TOO_MUCH = "#e69f00bf", MISSED = ["#0072b2b3", "#cfe8ff"]; // orange, and blue with stripes: told apart without colours, too
 const ENDS = ["S", "A", "R"]; // what lies at the top and on the left: all axes run backwards on a screen
-const OPPOSITE = { A: "P", R: "L", S: "I" };
+const OPPOSITE = { A: "P", R: "L", L: "R", S: "I" };
 const AXES = { axial: [0, 1, 2], coronal: [1, 0, 2], sagittal: [2, 0, 1] }; // which of them are slices, rows and columns of a scan that is read in a plane
 
 class Plane {

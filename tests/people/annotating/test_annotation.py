@@ -15,7 +15,8 @@ from intrabench.engine.verify import verify
 from intrabench.errors import IntraBenchError
 from intrabench.files.locks import locked
 from intrabench.people.annotating.annotation import Annotation
-from intrabench.people.annotating.log import read_actions
+from intrabench.people.annotating.log import FILE as LOG
+from intrabench.people.annotating.log import Log, read_actions
 from intrabench.play.gestures import Gesture
 from intrabench.play.validate import Refused
 from intrabench.results.masks import read_masks
@@ -388,3 +389,44 @@ def test_an_answer_costs_little_more_than_in_a_run() -> None:
             costs.append(time.perf_counter() - started - view.model_s)
     assert sorted(costs)[6] < 0.05
     assert gestures(view.turns[0])[0].kind == "box2d"
+
+
+def test_a_finished_target_is_opened_again_until_the_study_is_closed() -> None:
+    with annotating() as people:
+        code, first = middle(people)
+        corner = Gesture("click", (0, 0, 0), 0, 1.0)
+        for gesture in (first, corner, Gesture("click", (15, 31, 31), 0, 1.0)):
+            people.give(code, "ab", new_id(), [gesture])
+        assert people.finish(code, "ab", new_id(), comment="too bright").finished
+        session = read_rows(OUT)["session"][0]
+        assert len(read_rows(OUT)) == 3
+    with annotating() as people:  # another process goes on
+        reopened = people.reopen(code, "ab", "reopened once")
+        assert (reopened.finished, len(reopened.turns)) == (False, 3)
+        assert not people.reopen(code, "ab", "reopened once").finished  # sent again
+        assert {task.code: task.state for task in people.tasks("ab")}[code] == "begun"
+        assert len(read_rows(OUT)) == 3  # what was stored counts
+        people.undo(code, "ab", new_id())
+        people.undo(code, "ab", new_id())
+        with pytest.raises(Refused, match="not finished"):
+            people.reopen(code, "ab", new_id())
+        assert people.finish(code, "ab", new_id()).finished
+    assert read_rows(OUT)["round"].to_list() == [0]
+    assert [len(turn.actions) for turn in turns_of(OUT, session)] == [1]
+    assert len(read_masks(OUT, session)) == 1
+    actions = read_actions(OUT)
+    assert actions["kind"].to_list() == ["click"] * 3 + ["finish", "reopen", "undo", "undo", "finish"]
+    assert actions["undone"].to_list() == [False, True, True] + 5 * [False]
+    assert actions["comment"].drop_nulls().to_list() == ["too bright"]
+    with annotating() as people:
+        assert people.reopen(code, "ab", new_id()).turns
+        people.give(code, "ab", new_id(), [corner])
+        assert people.finish(code, "ab", new_id()).finished
+    assert read_rows(OUT)["round"].to_list() == [0, 1]
+    log = Log(OUT / "people" / LOG)
+    log.end()
+    log.close()
+    with annotating() as people:
+        for call in (people.reopen, people.undo, people.finish):
+            with pytest.raises(Refused, match="closed"):
+                call(code, "ab", new_id())

@@ -81,10 +81,15 @@ def drag(one: Person, *places: tuple[float, float]) -> None:
 
 
 def truths(dataset: str) -> dict[str, Mask]:
-    """The references of the first case, by id."""
+    """The references of the first case, by what the page calls them."""
     made = registry.make("datasets", dataset)
     store.prepare(made, made.cases()[0])
-    return {target.id: target.mask for target in store.open_case(made, made.cases()[0]).targets()}
+    targets = store.open_case(made, made.cases()[0]).targets()
+    called = [made.card.called(target.info()) for target in targets]
+    return {
+        f"{name}.{target.instance}" if called.count(name) > 1 else name: target.mask
+        for name, target in zip(called, targets, strict=True)
+    }
 
 
 def inside(mask: Mask) -> list[int]:
@@ -251,6 +256,45 @@ def test_closed_browsers_and_killed_servers_lose_nothing(browsers: Browsers, dat
     assert rows["interactions"].to_list() == [1, 2]
 
 
+def test_time_and_prompts_outlast_a_reload_and_a_finished_target_opens_again(browsers: Browsers, data: Path) -> None:
+    """In neurological orientation, in which a click means the voxel under it, too."""
+    truth = truths(PHANTOM)
+    with annotating(PHANTOM, "--orientation", "neurological") as server:
+        one = person(browsers[0], server)
+        voxel = inside(truth[one.state()["label"]])
+        above = voxel[0] - one.state()["at"][0]
+        one.press(*["ArrowUp" if above > 0 else "ArrowDown"] * abs(above))
+        assert on_screen(one, voxel[1], voxel[2] + 1)[0] > on_screen(one, voxel[1], voxel[2])[0]
+        drag(one, (voxel[1] + 0.5, voxel[2] + 0.5), (voxel[1] + 0.5, voxel[2] + 0.5))
+        one.until("window.annotating.state().seconds > 0.6")
+        one.page.reload()
+        one.until("window.annotating")
+        one.until(IDLE)
+        state = one.state()
+        assert (state["pending"], state["seconds"] > 0.6) == (1, True)
+        ask(one)
+        assert one.state()["pending"] == 0
+        task = one.state()["task"]
+        one.press("f")
+        one.page.fill("#comment", "dark")
+        one.page.click("#finishing [value=yes]")
+        one.until(f"window.annotating.state().task !== '{task}' && {IDLE}")
+        one.page.select_option("#tasks", task)
+        one.until(f"window.annotating.state().task === '{task}' && window.annotating.state().finished")
+        one.press("f")
+        one.until(f"!window.annotating.state().finished && {IDLE}")
+        assert one.state()["turns"] == 1
+        finish(one)
+        assert one.leaves() == []
+    (session,) = read_rows(Path("out"))["session"].unique()
+    points = [point for turn in turns(session) for point in turn.prompts.points.tolist()]
+    assert points == [[*map(int, voxel), 1]]
+    actions = read_actions(Path("out"))
+    assert actions["kind"].to_list() == ["click", "finish", "reopen", "finish"]
+    assert actions["comment"].drop_nulls().to_list() == ["dark"]
+    assert actions["seconds"].sum() > 0.6
+
+
 def test_two_tabs_make_one_session(browsers: Browsers, data: Path) -> None:
     """A turn of a tab that did not see the other's turn is not lost, and not given twice."""
     truth = inside(truths(PHANTOM)["blob.1"])
@@ -311,9 +355,7 @@ def test_real_scans(browsers: Browsers, data: Path, dataset: str) -> None:
         pytest.skip(f"the package index cannot be reached: {error}")
     with annotating(dataset) as server:
         one = person(browsers[0], server)
-        name = one.state()["label"]
-        mask = found.get(name) or next(mask for id_, mask in found.items() if id_.startswith(name))
-        go(one, inside(mask))
+        go(one, inside(found[one.state()["label"]]))
         one.press("k")
         ask(one)
         one.press("6")

@@ -229,3 +229,29 @@ def test_what_is_wrong_is_said_at_once(say: Callable[..., Said], words: tuple[st
     said = say(*WORDS, *words)
     assert (said.code, sentence in said.err) == (2, True), said.err
     assert not Path("out").exists()  # nor are there tokens in it
+
+
+def test_the_owner_closes_what_people_annotate(
+    inside: dict[str, tuple[int, int, int]], say: Callable[..., Said]
+) -> None:
+    assert "nobody has annotated" in say("annotate", "--out", "out", "--close").err
+    with served() as server:
+        client = server.client("r1")
+        about = client.ask("api/annotation")[1]
+        assert (about["closed"], about["orientation"]) == (False, "radiological")
+        code = about["tasks"][0]["code"]
+        assert turn(client, code, 1, click(*inside[about["tasks"][0]["label"]]))[0] == 200
+        assert client.ask("api/finish", {"code": code, "id": "finish-0001", "comment": " dim "})[0] == 200
+        assert client.ask("api/reopen", {"code": code, "id": "reopen-0001"})[1]["finished"] is False
+        assert client.ask("api/finish", {"code": code, "id": "finish-0002", "comment": "x" * 2001})[0] == 422
+        assert client.ask("api/finish", {"code": code, "id": "finish-0003"})[1]["finished"] is True
+        assert "end that first" in say("annotate", "--out", "out", "--close").err
+    assert say("annotate", "--out", "out", "--close").code == 0
+    with served() as server:
+        client = server.client("r1")
+        assert client.ask("api/annotation")[1]["closed"] is True
+        status, said = client.ask("api/reopen", {"code": code, "id": "reopen-0002"})
+        assert (status, "closed" in said["error"]) == (422, True)
+    assert say("annotate", "--out", "out", "--reopen").code == 0
+    with served() as server:
+        assert server.client("r1").ask("api/reopen", {"code": code, "id": "reopen-0003"})[0] == 200

@@ -81,6 +81,7 @@ def test_two_raters_rate_a_whole_study(browsers: Browsers, short: Study, axe: An
     assert [by_keys[place]["score"] for place in range(6)] == [1, 2, 3, 10, None, 6]
     assert by_keys[0]["errors"] == ["extra", "holes"]
     assert (by_keys[4]["skip"], by_keys[4]["errors"]) == ("target", [])
+    assert [by_keys[place]["comment"] for place in range(3)] == ["", "bone, not seen: 3", ""]
     by_pointer = {row["place"]: row for row in found if row["rater"] == "r2"}
     assert [by_pointer[place]["score"] for place in range(6)] == [8] * 6
     assert by_pointer[2]["errors"] == ["edges"]
@@ -125,6 +126,10 @@ def _rate_by_keys(rater: Rater, place: int) -> None:
         rater.press(
             "q", "w", "w", "r", "m", "m", "m", "p", "]", ".", "=", "x", "c", "v", "o", "l", "ArrowRight", "ArrowUp"
         )
+    if place == 1:
+        rater.press("/")
+        rater.page.keyboard.type("bone, not seen: 3")  # letters that are keys elsewhere
+        rater.press("Escape")
     if place == 5:
         rater.press("4", "Enter")
         rater.until("window.rating.state().finished && !window.rating.state().waiting")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from pathlib import Path
 
+import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.people.rating.answers import Answers
 from intrabench.people.rating.study import Study
 from intrabench.people.servers.guard import BURST, LARGEST, Rates
+from tests.conftest import Said
 from tests.people.rating.conftest import answer, rating
 from tests.people.served import Client, Running
 from tests.people.servers.test_guard import PATHS, check_bodies
@@ -216,3 +220,50 @@ def test_answers_are_kept_by_the_page_while_the_disk_is_full(study: Study, wordi
     stored = Answers(study.answers_file)
     assert [row["place"] for row in stored.all()] == [0, 1]
     stored.close()
+
+
+def test_the_owner_sees_who_is_where_and_closes_the_study(study: Study, say: Callable[..., Said]) -> None:
+    folder = str(study.folder)
+    lines = json.loads(say("rate", "status", folder, "--json").out)
+    assert [(one["rater"], one["rated"], one["training"], one["closed"]) for one in lines] == [
+        ("r1", 0, "open", None),
+        ("r2", 0, "open", None),
+    ]
+    with rating(study.folder) as server:
+        client = server.client("r1")
+        assert client.ask("api/answers", answer(study, "r1", 0, seconds=90, comment=" a leak "))[0] == 200
+        assert client.ask("api/answers", answer(study, "r1", 1, score=None, skip="image", seconds=30))[0] == 200
+        assert client.ask("api/answers", answer(study, "r1", 2, comment="x" * 2001))[0] == 422
+        (one, _) = json.loads(say("rate", "status", folder, "--json").out)
+        assert (one["rated"], one["of"], one["skipped"], one["comments"]) == (2, len(study.order("r1")), 1, 1)
+        assert (one["minutes"], one["seconds_each"]) == (2.0, 60.0)
+        assert one["first"] <= one["last"]
+        assert "r1" in say("rate", "status", folder).out
+        say("rate", "close", folder)
+        status, said = client.ask("api/answers", answer(study, "r1", 2))
+        assert (status, "closed" in said["error"]) == (422, True)
+        assert client.ask("api/undo", {"id": "undo-0001", "place": 1})[0] == 422
+        assert client.ask("api/study")[1]["closed"] is True
+        assert json.loads(say("rate", "status", folder, "--json").out)[0]["closed"]
+        say("rate", "close", folder, "--reopen")
+        assert client.ask("api/answers", answer(study, "r1", 2))[0] == 200
+    say("rate", "export", folder, "answers.csv")
+    assert pl.read_csv("answers.csv")["comment"].to_list() == ["a leak", "", ""]
+
+
+def test_a_study_from_before_comments_is_opened(study: Study) -> None:
+    base = sqlite3.connect(study.answers_file)
+    base.execute(
+        "CREATE TABLE answers (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, rater TEXT NOT NULL, place INTEGER"
+        " NOT NULL, job TEXT NOT NULL, score INTEGER, clinical TEXT, pair TEXT, skip TEXT, errors TEXT NOT NULL,"
+        " seconds REAL NOT NULL, paused_seconds REAL NOT NULL, views INTEGER NOT NULL, guideline TEXT NOT NULL, at TEXT"
+        " NOT NULL, undone TEXT)"
+    )
+    values = ("one", "r1", 0, study.order("r1")[0], 7, "[]", 3.5, 0.0, 4, "2", "2026-01-01T00:00:00+00:00")
+    names = "id, rater, place, job, score, errors, seconds, paused_seconds, views, guideline, at"
+    base.execute(f"INSERT INTO answers ({names}) VALUES ({', '.join('?' * len(values))})", values)
+    base.commit()
+    base.close()
+    answers = Answers(study.answers_file)
+    assert [(one["score"], one["comment"]) for one in answers.all()] == [(7, "")]
+    answers.close()

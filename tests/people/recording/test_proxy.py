@@ -177,6 +177,7 @@ def test_what_the_server_refuses_is_passed_on_and_not_recorded() -> None:
             session.add_point_interaction((99, 0, 0), True)
         assert refused.value.response.status_code == 400
         assert "outside of the image" in refused.value.response.json()["detail"]
+        assert "outside of the image" in str(refused.value)  # what napari and 3D Slicer show
     assert read_recordings(Path("out")) == []
 
 

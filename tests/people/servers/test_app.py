@@ -129,7 +129,9 @@ def refused(call: Any, status: int = 400) -> str:
     with pytest.raises(httpx.HTTPStatusError) as found:
         call()
     assert found.value.response.status_code == status
-    return str(found.value.response.json()["detail"])
+    detail = str(found.value.response.json()["detail"])
+    assert f"{status} {detail}" in str(found.value)  # what napari and 3D Slicer show
+    return detail
 
 
 def test_what_is_refused_changes_nothing(address: str, wording: SnapshotAssertion) -> None:
