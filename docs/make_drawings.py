@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from intrabench.effort import effort_of_round
+from intrabench.mask import Bools
+from intrabench.metrics.parts.borders import DirectedVoxels
+from intrabench.metrics.parts.surface import BothWays, hausdorff, mean_distance, surface_dice
 from intrabench.turns import Action, Click, DrawBox2D, DrawBox3D, DrawScribble, MarkExtent
 
 FOLDER = Path(__file__).parent / "concepts"
@@ -206,7 +212,56 @@ def joint() -> Drawing:
     return made
 
 
-DRAWINGS = {one.__name__: one for one in (session, geometry, effort, failures, joint)}
+def border(mask: Bools) -> NDArray[np.int64]:
+    """(n, 2) y, x of the pixels with an edge to the outside."""
+    from scipy import ndimage
+
+    return np.argwhere(mask & ~ndimage.binary_erosion(mask))
+
+
+def distances() -> Drawing:
+    """Two masks of one slice, the distance of each border voxel to the other border, and what metrics make of these."""
+    made = Drawing("The distances of the border voxels of two masks to each other, and each metric of them", 760, 520)
+    target, answer = np.zeros((2, 6, 10), bool)
+    target[1:5, 1:6] = answer[1:4, 3:7] = answer[1, 3:9] = True
+    ends = border(target), border(answer)
+    away = np.sqrt(((ends[0][:, None] - ends[1][None]) ** 2).sum(axis=-1))
+    found = BothWays(DirectedVoxels(away.min(axis=1)), DirectedVoxels(away.min(axis=0)))
+    for left, title, mask, points, way in (
+        (20, "from the target's border to the answer's", target, ends[0], found.truth),
+        (400, "from the answer's border to the target's", answer, ends[1], found.answer),
+    ):
+        made.text(left, 28, title, bold=True)
+        told = {(int(y), int(x)): value for (y, x), value in zip(points, way.distances_mm, strict=True)}
+        for y, x in np.ndindex(*target.shape):
+            fill = TARGET if target[y, x] and not answer[y, x] else MODEL if answer[y, x] and not target[y, x] else ROW
+            made.parts.append(
+                f'<rect x="{left + 34 * x}" y="{44 + 34 * y}" width="34" height="34" '
+                f'fill="{fill if target[y, x] or answer[y, x] else "white"}" stroke="#888888" '
+                f'stroke-width="{2.5 if mask[y, x] else 0.5}"/>'
+            )
+            if (y, x) in told:
+                made.text(left + 34 * x + 17, 44 + 34 * y + 22, f"{told[y, x]:.1f}".removesuffix(".0"), "middle")
+    made.text(20, 274, "Green: target only. Violet: answer only. Grey: both. Voxels of 1 mm; the numbers are mm.")
+    rows = (
+        ("hd", "the largest distance", hausdorff(found, 100)),
+        ("hd95", "the 95th percentile of each way, the larger one", hausdorff(found, 95)),
+        ("asd", "the mean from the answer to the target", mean_distance(found.answer)),
+        ("asd:way=to_answer", "the mean from the target to the answer", mean_distance(found.truth)),
+        ("assd", "the mean of all these numbers", mean_distance(found.truth, found.answer)),
+        ("masd", "the mean of both means", (mean_distance(found.truth) + mean_distance(found.answer)) / 2),
+        ("nsd:tolerance_mm=1", "the share of these numbers up to 1", surface_dice(found, 1)),
+    )
+    for number, (name, words, value) in enumerate(rows):
+        y = 306 + 26 * number
+        made.text(20, y, name, bold=True)
+        made.text(220, y, words)
+        made.text(640, y, f"{value:.2f}" + ("" if name.startswith("nsd") else " mm"), "end")
+    made.text(20, 506, "With definition=monai, which counts voxels. By default surface elements count by their areas.")
+    return made
+
+
+DRAWINGS = {one.__name__: one for one in (session, geometry, effort, failures, joint, distances)}
 
 
 if __name__ == "__main__":
