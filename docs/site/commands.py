@@ -60,9 +60,12 @@ def _one(name: str, command: Any) -> Iterator[str]:
 
 
 def _given(text: str) -> str:
-    """Options with the type of their value in a word; a phone has no room for `list[str]`."""
+    """Options with the type of their value in a word; a phone has no room for `list[str]`. Choices stay."""
+    kinds = "|".join(_VALUES)
     return re.sub(
-        r"<(list\[)?(\w+)[^>]*>", lambda found: _VALUES[found[2].lower()] + (" ..." if found[1] else ""), text
+        rf"(?i)<(list\[)?({kinds})\b[^>]*>",
+        lambda found: _VALUES[found[2].lower()] + (" ..." if found[1] else ""),
+        text,
     )
 
 

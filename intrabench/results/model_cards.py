@@ -11,7 +11,6 @@ from pathlib import Path
 from intrabench.models.base import Model
 from intrabench.models.card import ModelCard, card_from, card_of, of_workspace, stated_here
 from intrabench.registry import registry
-from intrabench.results.private import without_paths
 from intrabench.results.runs import read_records
 
 _known: dict[str, ModelCard] = {}
@@ -27,8 +26,8 @@ def called(spec: str) -> str:
     title = card(spec).title
     if not title or title in registry.entries("models"):  # nobody takes the name of a model that ships
         return spec
-    others = {other for other, one in list(_known.items()) if one.title == title} - {spec, without_paths(spec)}
-    return f"{title} ({spec})" if any(without_paths(other) != spec for other in others) else title
+    others = {other for other, one in list(_known.items()) if one.title == title} - {spec, _outside(spec)}
+    return f"{title} ({spec})" if any(_outside(other) != spec for other in others) else title
 
 
 def learn(root: Path) -> None:
@@ -60,7 +59,14 @@ def learn_model(model: Model) -> ModelCard:
 def learn_card(spec: str, one: ModelCard) -> None:
     """Learn a card, also under the spec as it leaves this machine."""
     if one:
-        _known[spec] = _known[without_paths(spec)] = one
+        _known[spec] = _known[_outside(spec)] = one
+
+
+def _outside(spec: str) -> str:
+    """The spec as it leaves this machine."""
+    from intrabench.results.private import without_paths  # which imports polars, that no process needs to play
+
+    return without_paths(spec)
 
 
 @lru_cache(maxsize=64)

@@ -25,7 +25,7 @@ class Mine(BoxFill):
     steps: int = 3
     mode: Literal["a", "b"] = "a"
     command: str = "ls"
-    title: Annotated[str, Reach()] = ""
+    heading: Annotated[str, Reach()] = ""
     folder: Annotated[str, Reach("read")] = ""
 """
 
@@ -82,7 +82,7 @@ def mine(tmp_path: Path) -> Iterator[None]:
     "spec",
     [
         "mine",
-        "mine:steps=9,mode=b,title=anything",
+        "mine:steps=9,mode=b,heading=anything",
         "mine:command=ls",
         "mine:command='rm -r x'",
         "box_fill+mine:folder=/etc",

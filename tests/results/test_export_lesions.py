@@ -80,7 +80,7 @@ def test_parameters_that_mean_nothing(
 ) -> None:
     said = say("export", "lesions", str(tmp_path / "lesions.csv"), "--out", str(tmp_path), *given)
     assert said.code
-    assert said.err == wording
+    assert said.err.replace("python -m pytest.", "") == wording  # what a process without workers is called
 
 
 def test_without_masks_nothing_is_written(say: Say, tmp_path: Path, wording: SnapshotAssertion) -> None:

@@ -73,10 +73,10 @@ REPORTED = 50_000_000
 """Bytes of kept embeddings from which on runs tell about them."""
 
 
-def usage_line(quota: float, least: int = REPORTED) -> str:
-    """One line about what is kept, for the output of a run; empty if that is less than so many bytes."""
+def usage_line(quota: float, least: int | None = None) -> str:
+    """One line about what is kept, for the output of a run; empty if that is less than so many bytes, or `REPORTED`."""
     used, place = sum(size for _, _, size in _kept(folder())), _existing(folder())
-    if used < least:
+    if used < (REPORTED if least is None else least):
         return ""
     line = f"embeddings for later runs: {used / 1e9:.1f} of {quota:g} GB in {folder()}"
     if not os.access(place, os.W_OK) or shutil.disk_usage(place).free < LEFT_FREE:
