@@ -41,7 +41,7 @@ LOOKS = 1
 """After so many rows for each voxel of the box, to look at planes is about to be faster."""
 CROWDED = 12
 """This holds if at most so many voxels of the box are there for each one that still waits."""
-PLANES_PER_VOXEL = 35
+PLANES_PER_VOXEL = 100
 """If the planes have more voxels for each one that asks, the k-d tree is faster."""
 _NONE: dict[Any, int] = {np.uint8: 2**7, np.uint16: 2**15}
 """Steps where a row has no goal: as many again overflow nothing."""
