@@ -21,6 +21,9 @@ from intrabench.metrics.trial import try_out
 from intrabench.models.parts.embedding_cache import usage_line
 from intrabench.results.parts import finished_sessions
 
+NAMED = 3
+"""Of so many data sets each one is named that lacks something."""
+
 
 def describe(options: Options, folder: Path) -> list[str]:
     """Lines for people: downloads and their state, sessions per model and what they take, and what is missing."""
@@ -103,13 +106,18 @@ def _unlisted(dataset: Dataset) -> str:
 
 
 def _uncounted(unknown: Sequence[tuple[Dataset, str]]) -> list[str]:
-    """A line for each data set with cases whose targets are unknown, and what these need first."""
-    needs = Counter((dataset.argument, cases.lacks(dataset, case)) for dataset, case in unknown)
+    """How many cases have unknown targets, and what these need first, by data set or, of many, in one line."""
+    counts: dict[str, Counter[str]] = {}
+    for dataset, case in unknown:
+        counts.setdefault(cases.lacks(dataset, case), Counter())[dataset.argument] += 1
     lines = []
-    for (argument, needed), count in needs.items():
-        are = f"{several(count, 'case')} of {argument} {'is' if count == 1 else 'are'}"
-        how = f"`intrabench data get {argument}` or the run does that"
-        lines.append(f"{are} not {needed} yet, so the targets are not known; {how}")
+    for needed, found in counts.items():
+        each = [(count, name, f"`intrabench data get {name}` or the run does that") for name, count in found.items()]
+        if len(each) > NAMED:
+            each = [(found.total(), several(len(each), "data set"), "the run does that")]
+        for count, name, how in each:
+            are = f"{several(count, 'case')} of {name} {'is' if count == 1 else 'are'}"
+            lines.append(f"{are} not {needed} yet, so the targets are not known; {how}")
     return lines
 
 

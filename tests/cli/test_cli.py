@@ -21,6 +21,7 @@ from intrabench.engine.cost import Cost, remember
 from intrabench.registry import registry
 from intrabench.results.masks import masks_file
 from tests.conftest import Said
+from tests.wording import line_with
 
 PHANTOM = "phantom:shape=16x32x32,instances=2,orientation=LPI"
 SICK = (
@@ -143,6 +144,14 @@ def test_a_dry_run_says_how_much_disk_embeddings_take(say: Callable[..., Said]) 
     assert line not in say(*words, "-m", "box_fill").out  # which encodes nothing
     assert line in say(*words, "-m", "litemedsam", "--weights", "random").out
     assert line not in say(*words[:-2], "-m", "litemedsam", "--weights", "random", "--no-cache-embeddings").out
+
+
+def test_a_dry_run_does_not_name_many_data_sets_that_are_not_converted(
+    say: Callable[..., Said], wording: SnapshotAssertion
+) -> None:
+    words = [word for number in range(1, 5) for word in ("-d", f"phantom:shape=16x32x32,scans={number}")]
+    out = say("run", "--dry-run", "-m", "box_fill", "-p", "box_volume", *words).out
+    assert line_with(out, "not converted") == wording
 
 
 def test_dry_run_counts_and_computes_nothing(say: Callable[..., Said], wording: SnapshotAssertion) -> None:
