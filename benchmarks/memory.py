@@ -83,7 +83,8 @@ if sys.argv[1] == "heavy":
 import scipy.ndimage, scipy.spatial, polars, nibabel, intrabench.engine.run, intrabench.metrics.parts.surface
 before = environment.peak_memory_mb()
 model, prompter, dataset, memory, plugin = sys.argv[1:]
-rows = intrabench.run(model, prompter, dataset, rounds=5, memory=int(memory), workers=0, plugin=[Path(plugin)])
+out = f"{model}-{memory}"  # a run must not find what another has played
+rows = intrabench.run(model, prompter, dataset, rounds=5, memory=int(memory), workers=0, plugin=[Path(plugin)], out=out)
 assert set(rows["status"]) == {"ok"}, rows["error"].to_list()[:3]
 print(len(rows), environment.peak_memory_mb() - before)
 """

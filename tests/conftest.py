@@ -25,6 +25,7 @@ from hypothesis import settings
 from intrabench.cli.main import main
 from intrabench.mask import Mask
 from intrabench.registry import registry
+from intrabench.results import model_cards
 from intrabench.target import Target
 from tests.server import Server, serving
 from tests.tabs import Tabs
@@ -103,6 +104,8 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "cwd")
     monkeypatch.setenv("INTRABENCH_WORKERS", "0")  # tests of workers ask for some
     monkeypatch.setattr(registry, "_plugins", {room: {} for room in registry.ROOMS})
+    for noted in ("_stated", "_agreed"):
+        monkeypatch.setattr(model_cards, noted, {})
 
 
 @pytest.fixture

@@ -49,8 +49,10 @@ def annotate(
             "cutout, shifted, silhouette or outline.",
         ),
     ] = "",
-    close: Annotated[bool, flag("--close", help="Let nothing in the results folder be changed any more.")] = False,
-    reopen: Annotated[bool, flag("--reopen", help="Take --close back.")] = False,
+    close: Annotated[
+        bool | None,
+        typer.Option("--close/--reopen", help="Let nothing in the results folder be changed any more."),
+    ] = None,
     host: Host = "127.0.0.1",
     port: Port = 8751,
     plugin: Plugins = [],  # noqa: B006
@@ -73,7 +75,7 @@ def annotate(
     check_raters(rater)
     check_window(window)
     folder = results_folder(out)
-    if close or reopen:
+    if close is not None:
         return _end(folder, close)
     arguments = {
         **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
@@ -118,8 +120,11 @@ def _end(results: Path, closed: bool) -> None:
 
 def _check_only_clicks(given: dict[str, Any]) -> None:
     """Refuse what is of sessions with a model."""
-    unused = ("model", "outline", "close", "reopen", "rounds", "effort", "metric", "weights", "strict")
-    if wrong := [name for name in unused if given[name]]:
+    unused = ("model", "outline", "rounds", "effort", "metric", "weights", "strict")
+    wrong = [name for name in unused if given[name]] + ["close"] * (given["close"] is not None)
+    if given["orientation"] != "radiological":
+        raise IntraBenchError("--first-clicks shows scans as radiologists see them; omit --orientation")
+    if wrong:
         raise IntraBenchError(f"--first-clicks asks no model and shows no outline of its own; omit --{wrong[0]}")
 
 

@@ -11,7 +11,6 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from intrabench.files.locks import locked
 from intrabench.identity.versions import version_of
 from intrabench.models.weights import registry as weights
 from intrabench.results.causes import by_cause
-from intrabench.results.model_cards import learn_model
+from intrabench.results.model_cards import note_models
 from intrabench.results.runs import FINISHED, LOCK, unfinished, without_home, work_of
 from intrabench.results.weights import how
 
@@ -53,7 +52,7 @@ class Manifest:
     def __init__(self, options: Options, job: Job) -> None:
         self._options, self._work = _shareable(options.words), _shareable(options.work)
         self._job, self._started, self._effort = job, _now(), options.effort
-        self._cards = {one.model.short_spec: learn_model(one.model) for one in job.runners}
+        self._cards = note_models(one.model for one in job.runners)
         self.prepared: Mapping[tuple[Dataset, str], CaseIndex] | None = None
         self.summary: Summary | None = None
         self.open_cases: Callable[[], int] = lambda: 0
@@ -76,13 +75,9 @@ class Manifest:
             "versions": versions(),
             "hardware": hardware(),
             "hardware_hash": _hash(hardware()),
-            **({"models": cards} if (cards := self._stated()) else {}),
+            "models": [{"model": spec, **card.told} for spec, card in self._cards.items()],
             "weights": [_weights(one) for one in self._job.runners if one.model.weights or one.model.weights_file],
         }
-
-    def _stated(self) -> list[dict[str, str]]:
-        """The cards of the models that have one."""
-        return [{"model": spec, **asdict(card)} for spec, card in self._cards.items() if card]
 
     def _command(self) -> str:
         """What a person typed: a command, or a call in Python."""

@@ -32,7 +32,12 @@ class ModelCard:
 
     def __bool__(self) -> bool:
         """Whether it says anything."""
-        return self != ModelCard()
+        return bool(self.told)
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What it says, by field."""
+        return {name: text for name, text in asdict(self).items() if text}
 
     @property
     def problem(self) -> str:

@@ -8,13 +8,13 @@ from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
 from intrabench.protocols import row_names
 from intrabench.registry.canonical import Column, canonical, meant
-from intrabench.results.model_cards import called
+from intrabench.results.model_cards import title_of
 from intrabench.results.model_label import DIGITS, OTHER_WEIGHTS
 
 
 def _titles(models: pl.Series) -> pl.Series:
     """What people call the models of specs."""
-    return models.replace({spec: called(spec) for spec in models.unique().drop_nulls()})
+    return models.replace({spec: title_of(spec) for spec in models.unique().drop_nulls()})
 
 
 _CALLED = pl.col("model").map_batches(_titles, return_dtype=pl.String, is_elementwise=True)
@@ -69,7 +69,7 @@ def rows_named(rows: pl.DataFrame, column: Column, name: str) -> pl.DataFrame:
         known = rows[column].unique()
         found = meant(column, name, known)
         if column == "model" and not found:  # of rows that have titles already
-            found = [one for one in known if one == called(canonical(column, name))]
+            found = [one for one in known if one == title_of(canonical(column, name))]
         return rows.filter(pl.col(column).is_in(found))
     pairs = rows.select("protocol", "prompter").unique()
     same = pairs.filter((pl.col("prompter") == name) | (name == PROMPTER))

@@ -12,7 +12,7 @@ from intrabench.results.columns import note_of
 from intrabench.results.damage import left_out
 from intrabench.results.fast_queries import different, keys, only
 from intrabench.results.files import damaged, left_columns, read_parts, together, why
-from intrabench.results.model_cards import learn
+from intrabench.results.model_cards import note_cards
 from intrabench.results.packs import number_of, reading
 from intrabench.results.schema import SCHEMA, TURNS, metric_columns
 from intrabench.results.statuses import UNDONE
@@ -25,7 +25,7 @@ def read_rows(root: Path, columns: Sequence[str] | None = None, metrics: bool = 
     columns, metrics: only these columns of `SCHEMA`, and whether those of other metrics, to save time and memory.
     Damaged parts are left out; `damaged_parts` lists them.
     """
-    learn(root)
+    note_cards(root)
     needed = None if columns is None else list(dict.fromkeys([*columns, *DECIDING]))
     found = current_rows(reading(root / "rows", lambda paths: read_parts(paths, SCHEMA, needed, metrics)))
     rows = only(with_patients(found), _COUNTS)

@@ -6,13 +6,17 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.models.card import FILE, ModelCard, card_from, card_of
 from intrabench.registry import registry
-from intrabench.results.model_cards import called, learn_card
+from intrabench.reporting.page.credits import of_models
+from intrabench.results import model_cards
+from intrabench.results.model_cards import note, title_of
+from intrabench.results.weights import REGISTERED
 from tests.conftest import Said
 
 DATA = "phantom:shape=12x24x24,instances=2,scans=2"
@@ -30,6 +34,12 @@ class Titled(BoxFill):
 '''
 
 
+def forget() -> None:
+    """As in a new process."""
+    model_cards._stated.clear()
+    model_cards._agreed.clear()
+
+
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
     path = tmp_path / "titled.py"
@@ -39,7 +49,8 @@ def plugin(tmp_path: Path) -> Path:
 
 def test_a_class_names_its_model_in_all_outputs(data: Path, plugin: Path, say: Callable[..., Said]) -> None:
     intrabench.run(["titled", "random_walker"], "box_slice", DATA, plugin=[plugin], workers=0, out=Path("out"))
-    registry._plugins["models"].clear()  # whoever reads results need not have the class
+    registry._plugins["models"].clear()  # whoever reads results need not have the class, nor have run it
+    forget()
     table = say("table", "--out", "out").out
     assert "Box Net" in table
     assert "titled" not in table
@@ -69,7 +80,7 @@ def test_a_workspace_names_commands_without_another_version_or_run(data: Path, s
     Path("intrabench.toml").write_text('[models."random_walker:beta=50"]\ntitle = "Our tool"\n')
     assert "Our tool" in say("table", "--out", "out").out
     assert registry.make("models", "random_walker:beta=50").version == before
-    assert called("random_walker") == "random_walker"
+    assert title_of("random_walker") == "random_walker"
     again = say("run", "-m", "random_walker:beta=50", "-p", "box_slice", "-d", DATA, "--workers", "0", "--out", "out")
     assert "Our tool" in again.out + again.err
 
@@ -110,12 +121,48 @@ def test_wrong_cards_get_a_sentence(tmp_path: Path, stated: str, words: str) -> 
 
 
 def test_nobody_takes_the_name_of_a_model_that_ships() -> None:
-    learn_card("npz:command=theirs", ModelCard("medsam"))
-    assert called("npz:command=theirs") == "npz:command=theirs"
-    learn_card("npz:command=one", ModelCard("Same"))
-    learn_card("npz:command=two", ModelCard("Same"))
-    assert called("npz:command=one") != called("npz:command=two")
+    note(Path("a"), {"npz:command=theirs": ModelCard("medsam")})
+    assert title_of("npz:command=theirs") == "npz:command=theirs"
     assert not card_from({"title": "a\nb"})
+
+
+def test_models_with_one_title_also_show_their_specs() -> None:
+    one, two = "npz:command=one", "npz:command=two"
+    note(Path("a"), dict.fromkeys((one, two), ModelCard("Same")))
+    assert [title_of(one), title_of(two)] == [f"Same ({one})", f"Same ({two})"]
+    note(Path("a"), {one: ModelCard("Same"), two: ModelCard()})
+    assert [title_of(one), title_of(two)] == ["Same", two]
+    Path("intrabench.toml").write_text('[models.box_fill]\ntitle = "Alike"\n[models.random_walker]\ntitle = "Alike"\n')
+    assert title_of("box_fill") == "Alike (box_fill)"
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+def test_folders_that_disagree_name_no_model(order: str) -> None:
+    title = {"a": ModelCard(), "b": ModelCard("Toy")}
+    for folder in order:
+        note(Path(folder), {"box_fill": title[folder], "random_walker": ModelCard("Walker")})
+    assert (title_of("box_fill"), title_of("random_walker")) == ("box_fill", "Walker")
+
+
+def test_a_submission_does_not_name_the_models_of_others(data: Path, say: Callable[..., Said]) -> None:
+    who = ("--name", "Lab", "--contact", "a@lab.example", "--licence", "CC-BY-4.0")
+    for name, settings in (("honest", ""), ("other", '[models.box_fill]\ntitle = "Broken toy"\n')):
+        Path("intrabench.toml").write_text(settings)
+        intrabench.run("box_fill", "box_slice", DATA, workers=0, out=Path(name))
+        assert say("submit", f"made/{name}", *who, "--out", name).code == 0
+        forget()
+    Path("intrabench.toml").unlink()
+    assert say("board", "build", "made", "site").code == 0
+    assert not [path for path in Path("site").rglob("*.html") if "Broken toy" in path.read_text()]
+
+
+def test_a_card_adds_to_what_is_known_of_weights() -> None:
+    line = pl.DataFrame([{"model": "medsam", "weights": REGISTERED, "weights_sha256": ""}])
+    (usual,) = of_models(line, [])
+    note(Path("a"), {"medsam": ModelCard(homepage="https://our.example")})
+    (credit,) = of_models(line, [])
+    assert usual.citation.startswith("Ma et al.")
+    assert (credit.citation, credit.notes, credit.homepage) == (usual.citation, usual.notes, "https://our.example")
 
 
 def test_a_wrong_card_of_the_workspace_is_one_sentence(data: Path, say: Callable[..., Said]) -> None:

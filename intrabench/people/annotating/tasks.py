@@ -55,6 +55,7 @@ class Tasks:
             scan = _code(salt, image_task.dataset.spec, image_task.case)
             called = {spec.targets[0].id: image_task.dataset.card.called(spec.targets[0]) for spec in image_task.specs}
             alike = Counter(called.values())
+            exact = Counter((called[one.targets[0].id], one.targets[0].instance) for one in image_task.specs)
             for spec in image_task.specs:
                 (info,) = spec.targets
                 if not info.voxels:
@@ -62,7 +63,8 @@ class Tasks:
                 name = called[info.id]
                 several = alike[name] > 1
                 z0, y0, x0, z1, y1, x1 = info.box
-                name += f".{info.instance}" if several else ""
+                if several:
+                    name = f"{name}.{info.instance}" if exact[name, info.instance] == 1 else info.id
                 middle = ((z0 + z1) // 2, (y0 + y1) // 2, (x0 + x1) // 2) if several else None
                 code = _code(salt, image_task.dataset.spec, image_task.case, info.id)
                 task = Task(code, scan, name, image_task.index.shape, image_task.index.spacing_mm, middle)

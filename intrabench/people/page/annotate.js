@@ -162,6 +162,7 @@
 
   async function deliver({ name, body }) {
     busy = true;
+    keep(); // what is sent is kept as a change, and no longer as prompts to send
     status();
     say("The model works …");
     try {
@@ -204,7 +205,6 @@
 
   async function finished() {
     await send("finish", { code: task.code, id: uuid(), ...took(), comment: $("comment").value.trim() });
-    $("comment").value = "";
     await reload();
     const next = about.tasks.find(({ state }) => state !== "finished");
     if (next) await begin(next);
@@ -220,6 +220,7 @@
   async function begin(next) {
     const turn = ++opened;
     keep();
+    $("comment").value = ""; // it was about the task before
     (task = next), (shown = null), (open = null);
     ({ total, spent, pending } = keptOf(next.code));
     choose(tools.find(({ kind, label }) => kind === tool.kind && label)?.id ?? tool.id); // nobody begins with what it is not

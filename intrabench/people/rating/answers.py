@@ -13,6 +13,7 @@ from typing import Any
 
 from intrabench.errors import IntraBenchError
 from intrabench.people.rating import guideline
+from intrabench.play.validate import Refused
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -32,10 +33,6 @@ _COMMENT = "ALTER TABLE answers ADD COLUMN comment TEXT NOT NULL DEFAULT ''"
 
 class AlreadyAnswered(IntraBenchError):
     """Somebody, perhaps another tab, has answered already, or there is nothing to take back."""
-
-
-class Closed(IntraBenchError):
-    """The owner has closed the study."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class Answers:
 
         Raises:
             AlreadyAnswered: this place of the rater has another answer.
-            Closed: the study is closed.
+            Refused: the study is closed.
             OSError: it cannot be stored, such as on a full disk.
         """
         values = {**vars(answer), "errors": json.dumps(answer.errors), "guideline": guideline.VERSION, "at": _now()}
@@ -118,7 +115,7 @@ class Answers:
 
         Raises:
             AlreadyAnswered: that is not possible.
-            Closed: the study is closed.
+            Refused: the study is closed.
         """
         with self._lock:
             if self._one("SELECT 1 FROM answers WHERE undone = ?", id) is not None:
@@ -187,7 +184,7 @@ class Answers:
 
     def _check_open(self) -> None:
         if self._one("SELECT 1 FROM closed"):
-            raise Closed("this study is closed; nothing can be changed any more")
+            raise Refused("this study is closed; nothing can be changed any more")
 
     def _one(self, statement: str, *values: Any) -> tuple[Any, ...] | None:
         found: tuple[Any, ...] | None = self._base.execute(statement, values).fetchone()

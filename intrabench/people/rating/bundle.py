@@ -15,7 +15,7 @@ from intrabench.errors import IntraBenchError, several
 from intrabench.files.atomic import new_folder
 from intrabench.files.documents import read_json
 from intrabench.people.images import page
-from intrabench.people.rating.answers import AlreadyAnswered, Answers, Closed
+from intrabench.people.rating.answers import AlreadyAnswered, Answers
 from intrabench.people.rating.secret import signature
 from intrabench.people.rating.server import PostedAnswer, answer_of
 from intrabench.people.rating.study import OPEN, Study
@@ -73,7 +73,7 @@ def import_answers(study: Study, file: Path) -> tuple[int, list[str]]:
             except ValidationError as error:
                 field = ".".join(map(str, error.errors()[0]["loc"]))
                 problems.append(f"answer {number}: {field or 'it'} is not as expected")
-            except (Refused, AlreadyAnswered, Closed) as error:
+            except (Refused, AlreadyAnswered) as error:
                 problems.append(f"answer {number}: {error}")
             except OSError as error:
                 raise IntraBenchError(f"{error}; {several(stored, 'answer')} stored, import the file again") from error

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from intrabench.errors import IntraBenchError
 from intrabench.people.rating import guideline
-from intrabench.people.rating.answers import AlreadyAnswered, Answer, Answers, Closed
+from intrabench.people.rating.answers import AlreadyAnswered, Answer, Answers
 from intrabench.people.rating.study import Study
 from intrabench.people.servers.guard import Rates, Rules
 from intrabench.people.servers.page_server import Refusals, answered, page_app, posted, refusal, slab
@@ -92,7 +92,6 @@ def _complete(study: Study, posted: PostedAnswer) -> None:
 
 REFUSALS: Refusals = (
     (Refused, 422, "{}"),
-    (Closed, 422, "{}"),
     (AlreadyAnswered, 409, "{}"),
     # a file of the study was damaged meanwhile; raters are told no paths
     (IntraBenchError, 503, "a file of this study cannot be read; tell whoever runs it"),

@@ -14,8 +14,7 @@ from intrabench.models.weights.registry import REGISTERED
 from intrabench.publishing.methods.markup import Bibliography, count, listed, name, plain, sentence
 from intrabench.publishing.methods.provenance import Missing, Provenance
 from intrabench.results import labels
-from intrabench.results.model_cards import called as title_of
-from intrabench.results.model_cards import card
+from intrabench.results.model_cards import card, title_of
 from intrabench.results.private import without_paths
 from intrabench.results.runs import unfinished
 from intrabench.results.weights import weights_of

@@ -12,7 +12,7 @@ import polars as pl
 from intrabench.datasets.base import Dataset
 from intrabench.effort import SECONDS
 from intrabench.models.weights.registry import BY_HAND, RANDOM
-from intrabench.results.model_cards import called, card
+from intrabench.results.model_cards import card, title_of
 from intrabench.results.weights import weights_of
 
 
@@ -50,16 +50,15 @@ def of_models(lines: pl.DataFrame, records: Iterable[Mapping[str, Any]]) -> list
     known, listed = list(records), dict[str, Credit]()
     for line in lines.select("model", "weights", "weights_sha256").unique().sort(pl.all()).iter_rows(named=True):
         name, found, stated = line["model"], weights_of(line, known), card(line["model"])
-        if stated.citation or stated.homepage:
-            licence, about = "not stated", [called(name)] if stated.title else []
-            if found.entry is not None:
-                licence, about = found.entry.licence, [*about, f"weights {found.entry.id}"]
-            listed[name] = Credit(name, licence, stated.citation or "not stated", stated.homepage, tuple(about))
-        elif found.unknown:
+        entry, has_card = found.entry, bool(stated.citation or stated.homepage)
+        if found.unknown and not has_card:
             listed.setdefault(name, Credit(name, "unknown to this installation", found.unknown))
-        elif (entry := found.entry) is not None:
-            notes = (f"weights {entry.id}", f"trained on {entry.training_data}")
-            listed[name] = Credit(name, entry.licence, entry.citation, next(iter(entry.pages), ""), notes)
+        elif entry is not None or has_card:
+            licence, citation, page, notes = "not stated", "not stated", "", [title_of(name)] if stated.title else []
+            if entry is not None:
+                licence, citation, page = entry.licence, entry.citation, next(iter(entry.pages), "")
+                notes += [f"weights {entry.id}", f"trained on {entry.training_data}"]
+            listed[name] = Credit(name, licence, stated.citation or citation, stated.homepage or page, tuple(notes))
     return list(listed.values())
 
 

@@ -32,8 +32,19 @@ PIECE = b"10000\r\n" + b"x" * 2**16 + b"\r\n"
 PATHS = {
     "serve": ("healthz", "capabilities", "lease_status", "claim", "set_image", "predict", "nothing"),
     "record": ("healthz", "capabilities", "lease_status", "claim", "set_image", "undo", "nothing"),
-    "annotate": ("", "api/annotation", "api/case/x", "api/image/x/0", "api/task/x", "api/turn", "nothing"),
-    "rate": ("", "api/study", "api/job/x", "api/image/x/0", "api/answers", "api/trained", "nothing"),
+    "annotate": (
+        "",
+        "api/annotation",
+        "api/case/x",
+        "api/image/x/0",
+        "api/task/x",
+        "api/turn",
+        "api/undo",
+        "api/finish",
+        "api/reopen",
+        "nothing",
+    ),
+    "rate": ("", "api/study", "api/job/x", "api/image/x/0", "api/answers", "api/undo", "api/trained", "nothing"),
 }
 
 
