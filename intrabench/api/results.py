@@ -409,9 +409,8 @@ def score(
     from intrabench.registry.objects import make_metric
 
     _add(plugin)
-    several = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else metric
-    permission = Trust(_paths(plugin), None, trust)
-    return measure(_folder(out), [make_metric(one) for one in several], permission, _selection(chosen))
+    metrics, permission = [make_metric(one) for one in _several(metric)], Trust(_paths(plugin), None, trust)
+    return measure(_folder(out), metrics, permission, _selection(chosen))
 
 
 @typed
@@ -458,9 +457,12 @@ def _warn(folders: Iterable[Path], notices: Iterable[str] = ()) -> None:
         warnings.warn(text, PartialResults, stacklevel=5)
 
 
+def _several(given: MetricLike | Sequence[MetricLike]) -> Sequence[MetricLike]:
+    return [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
+
+
 def _several_specs(given: MetricLike | Sequence[MetricLike]) -> list[str]:
-    alone = [given] if isinstance(given, str) or not isinstance(given, Sequence) else given
-    return [made_spec(one) for one in alone]
+    return [made_spec(one) for one in _several(given)]
 
 
 def _selection(chosen: Sessions) -> Selection:

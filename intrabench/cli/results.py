@@ -12,7 +12,7 @@ from intrabench.cli.console import echo, note
 from intrabench.cli.options import completes, of_results
 from intrabench.cli.shared import CheckTimeout, Json, Plugins, Trusts, add_plugins, flag, show
 from intrabench.cli.verbosity import quiet
-from intrabench.errors import IntraBenchError, several
+from intrabench.errors import several
 
 if TYPE_CHECKING:
     from intrabench.results.failures import Kind
@@ -270,8 +270,6 @@ def score(
     from intrabench.results.causes import by_cause
     from intrabench.workspace import results_folder
 
-    if not metric:
-        raise IntraBenchError("--metric is missing; `intrabench list metrics` shows all")
     add_plugins(plugin)
     metrics, permission = [make_metric(one) for one in metric], Trust(plugin, None, trust)
     found = measure(results_folder(results), metrics, permission, selection)

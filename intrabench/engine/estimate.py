@@ -15,6 +15,7 @@ from intrabench.errors import several
 from intrabench.results.masks import masks_file
 from intrabench.results.parts import read_rows
 from intrabench.results.schema import MACHINE
+from intrabench.results.statuses import NO_DATA
 
 SHORT_S = 60.0
 """It is not worth a word if all sessions take less seconds than this."""
@@ -22,7 +23,7 @@ SHORT_S = 60.0
 SAMPLE = 100
 """So many sessions tell how large files of masks are."""
 
-_MEASURED = ("session", "model", "device", "dtype", "encode_s", "segment_s", "peak_memory_mb", "peak_gpu_mb")
+_MEASURED = ("session", "status", "model", "device", "dtype", "encode_s", "segment_s", "peak_memory_mb", "peak_gpu_mb")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Estimates:
         model, runtime = runner.model, runner.model.runtime
         if self._rows is not None:
             rows = self._rows.filter(model=model.short_spec, device=runtime.device, dtype=runtime.dtype)
+            rows = rows.filter(~pl.col("status").is_in(["not_applicable", NO_DATA]))  # of which nothing was played
             if played := rows["session"].n_unique():
                 peak = pl.max("peak_memory_mb" if runtime.device == "cpu" else "peak_gpu_mb")
                 spent, memory_mb = rows.select(MACHINE.sum(), peak).row(0)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import secrets
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +30,7 @@ from intrabench.results.compact import others_at_work, tidy
 from intrabench.results.fast_queries import only
 from intrabench.results.parts import read_rows
 from intrabench.results.spellings import other_spellings
-from intrabench.results.store import Store
+from intrabench.results.store import Store, new_run_id
 
 
 @ending_softly()
@@ -55,7 +53,7 @@ def execute(
     job = make_run(found.options, here=plays_in_process(options))
     if given:
         note_given(job.datasets)
-    run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
+    run_id = new_run_id()
     try:
         for line in try_out(job.metrics):
             reporter.say(line)

@@ -7,7 +7,6 @@ values. Whatever reads results sees a session that was played again, and a run w
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,7 @@ from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.make_job import make_unplayed, models_of
 from intrabench.engine.session_spec import ModelRunner
-from intrabench.engine.verify import Trust, changed_since, options_of
+from intrabench.engine.verify import Trust, changed_since, finished_rows, options_of, together
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.mask import TURNED, Mask, Plane
 from intrabench.metrics.base import Metric
@@ -33,14 +32,15 @@ from intrabench.metrics.score import Scores, without_problems
 from intrabench.metrics.score import score as score_of
 from intrabench.metrics.trial import try_out
 from intrabench.models.base import Runtime
+from intrabench.registry.objects import once
 from intrabench.results.current import IDENTITY, VERSIONS, current, newest_plays
 from intrabench.results.differences import who
 from intrabench.results.labels import by_person
 from intrabench.results.masks import masks_file, read_masks
-from intrabench.results.parts import read_rows, read_turns
+from intrabench.results.parts import read_turns
 from intrabench.results.selection import EVERYTHING, Selection
-from intrabench.results.statuses import ALWAYS, UNDONE
-from intrabench.results.store import Store
+from intrabench.results.statuses import ALWAYS
+from intrabench.results.store import Store, new_run_id
 from intrabench.target import Target
 from intrabench.turns import turns_by_round
 
@@ -76,16 +76,16 @@ def score(results: Path, metrics: Sequence[Metric], trust: Trust, selection: Sel
         IntraBenchError: there are no finished sessions, every row has these metrics, or one of the user's own fails on
             whatever it is tried on.
     """
-    metrics = [metric for metric in metrics if metric.column not in ALWAYS]
+    if not metrics:
+        raise IntraBenchError("--metric is missing; `intrabench list metrics` shows all")
+    metrics = [metric for metric in once(metrics).values() if metric.column not in ALWAYS]
     if not metrics:
         raise IntraBenchError(f"every row has {' and '.join(ALWAYS)}; give another metric by --metric")
     try_out(metrics)
-    rows = read_rows(results)
-    failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].unique()
-    rows = rows.filter(~pl.col("session").is_in(failed.implode()))
-    if rows.is_empty():
-        raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
-    newest = selection.of(newest_plays(current(rows, root=results)[0]), results).select("session").unique()
+    rows = finished_rows(results)
+    newest = selection.of(newest_plays(current(rows, root=results)[0]), results).select("session", "joint").unique()
+    others = rows.join(newest.drop_nulls(), on="joint", how="semi").select("session", "joint")
+    newest = pl.concat([newest, others]).unique()  # the key of a joint session tells all its targets
     ids = pl.lit(" ") + pl.col("metrics").fill_null("") + " "
     measured = pl.all_horizontal(ids.str.contains(f" {metric.id} ", literal=True) for metric in metrics)
     lacking = rows.join(newest, on="session", how="semi").filter(~measured).sort(*_JOB, "session", "round")
@@ -95,9 +95,7 @@ def score(results: Path, metrics: Sequence[Metric], trust: Trust, selection: Sel
         for case in lacking.partition_by("dataset", "case", maintain_order=True):
             turns = read_turns(results, case["session"].unique().to_list()).sort("session", "turn")
             for job in case.partition_by(_JOB, maintain_order=True):
-                one = job["joint"].drop_nulls().first()
-                joint = rows.filter(pl.col("joint") == one)["target"].unique().to_list() if one else []
-                scoring.of_job(job, turns, joint)
+                scoring.of_job(job, turns, together(rows, job["joint"].drop_nulls().first()))
     finally:
         scoring.store()  # also what was complete before Ctrl-C
     return found
@@ -149,6 +147,9 @@ class _Scoring:
     def of_job(self, rows: pl.DataFrame, turns: pl.DataFrame, joint: Sequence[str]) -> None:
         """Score the sessions of these rows, which share `_JOB`. joint: all targets of their joint session."""
         sessions = rows.partition_by("session", maintain_order=True)
+        if joint and not all(map(self._has_masks, sessions)):  # which is scored as a whole
+            self.found.without_masks += len(sessions)
+            return
         with progress.step("reading", "scoring masks", who(rows.row(0, named=True))):
             try:
                 with foreign():
@@ -165,6 +166,10 @@ class _Scoring:
                 if time.monotonic() - self._stored_at > PART_SECONDS:
                     self.store()
 
+    def _has_masks(self, session: pl.DataFrame) -> bool:
+        """Whether there is a file of masks, if the model answered."""
+        return session["pred_voxels"].count() == 0 or masks_file(self.results, session["session"][0]).is_file()
+
     def store(self) -> None:
         """Store what was scored, as a run does: masks, turns, then rows."""
         if self._rows:
@@ -175,9 +180,8 @@ class _Scoring:
 
     @cached_property
     def _store(self) -> Store:
-        run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
         record = {"scored": [one.id for one in self.metrics], "package_versions_hash": versions_hash()}
-        return Store(self.results, run_id, lambda: {**record, "versions": versions()})
+        return Store(self.results, new_run_id(), lambda: {**record, "versions": versions()})
 
     def _as_it_is(self, rows: pl.DataFrame, joint: Sequence[str]) -> tuple[_Case, dict[str, _Session]]:
         """The case of a job, and its sessions by target.

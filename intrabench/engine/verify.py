@@ -102,23 +102,36 @@ def verify(
     if sample < 1:
         raise IntraBenchError(f"--sample {sample} is not a number of sessions; give 1 or more")
     check_timeout(timeout_s)
-    rows = read_rows(results)
-    failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].to_list()
-    rows = rows.filter(~pl.col("session").is_in(failed)).sort("session", "round")
     # sorted, so that a seed draws the same sessions in whatever order their parts were written
-    if rows.is_empty():
-        raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
+    rows = finished_rows(results).sort("session", "round")
     names = selection.of(rows, results)["session"].unique().sort().to_list()
     end = time.monotonic() + timeout_s
     for name in random.Random(seed).sample(names, min(sample, len(names))):
         stored = rows.filter(pl.col("session") == name)
-        joint = stored["joint"][0]
-        together = rows.filter(pl.col("joint") == joint)["target"].unique().to_list() if joint else []
         left = end - time.monotonic()
-        found = _verdict(results, stored, trust, together, left) if left > 0 else None
+        found = _verdict(results, stored, trust, together(rows, stored["joint"][0]), left) if left > 0 else None
         yield found or _unplayed(
             name, who(stored.row(-1, named=True)), f"it was not played within {timeout_s:g} s (--timeout)"
         )
+
+
+def finished_rows(results: Path) -> pl.DataFrame:
+    """The rows of all sessions that did not fail.
+
+    Raises:
+        IntraBenchError: there are none.
+    """
+    rows = read_rows(results)
+    failed = rows.filter(pl.col("status").is_in(UNDONE))["session"].unique()
+    rows = rows.filter(~pl.col("session").is_in(failed.implode()))
+    if rows.is_empty():
+        raise IntraBenchError(f"{results} has no finished sessions; `intrabench run` computes some")
+    return rows
+
+
+def together(rows: pl.DataFrame, joint: object) -> list[str]:
+    """The targets of a joint session; none without one."""
+    return rows.filter(pl.col("joint") == joint)["target"].unique().to_list() if joint else []
 
 
 def check_timeout(seconds: float) -> None:
@@ -127,10 +140,8 @@ def check_timeout(seconds: float) -> None:
         raise IntraBenchError(f"--timeout {seconds:g} is not a time limit; give seconds, such as {TIMEOUT_S:g}")
 
 
-def _verdict(
-    results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str], left_s: float
-) -> Verdict | None:
-    """Play one session again; `stored` has its rows. together: all targets of its joint session.
+def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, joint: Sequence[str], left_s: float) -> Verdict | None:
+    """Play one session again; `stored` has its rows. joint: all targets of its joint session.
 
     Returns:
         What came of it; None if it was not finished in `left_s` seconds.
@@ -142,7 +153,7 @@ def _verdict(
         reason = "it is of an older version of intrabench, in which sessions are defined differently; run it again"
         return _unplayed(session, name, reason)
     try:
-        options = options_of(results, stored, trust, together)
+        options = options_of(results, stored, trust, joint)
         with temporary_folder() as folder, without_token():
             limited = replace(options, timeout=min(options.timeout, left_s))
             execute(limited, folder, Silent(), given=False, limit_s=left_s)
@@ -163,7 +174,7 @@ def _unplayed(session: str, name: str, reason: str) -> Verdict:
     return Verdict(session, "unknown", f"{name}: {reason}", reason)
 
 
-def options_of(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequence[str] = ()) -> Options:
+def options_of(results: Path, stored: pl.DataFrame, trust: Trust, joint: Sequence[str] = ()) -> Options:
     """The options of a job of this one session, with the largest number of rounds of any run.
 
     Raises:
@@ -203,7 +214,7 @@ def options_of(results: Path, stored: pl.DataFrame, trust: Trust, together: Sequ
         effort=_effort(results, row),
         joint=row["joint_rules"] or "",
         cases=[row["case"]],
-        targets=given.get("targets", []) if protocol(row["protocol"]).partition else together or [row["target"]],
+        targets=given.get("targets", []) if protocol(row["protocol"]).partition else joint or [row["target"]],
         strict=row["strict"],
         device="cpu" if row["device"] == "cpu" else "auto",
         dtype=row["dtype"],

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, Region, box_slices, frozen, joint_box
-from intrabench.metrics.parts.lesions import Lesions
+from intrabench.metrics.parts.lesions import Components, Lesions
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.metrics.parts.transform import Spacing
 from intrabench.target import Target
@@ -28,6 +28,8 @@ KEPT = 8
 """For the distances to a target's surface this many times the memory of its mask is kept, until the target goes."""
 _TRUTHS: WeakKeyDictionary[Target, Surface] = WeakKeyDictionary()
 _BORDERS: WeakKeyDictionary[Target, Border] = WeakKeyDictionary()
+_COMPONENTS: WeakKeyDictionary[Target, dict[int, Components]] = WeakKeyDictionary()
+"""By connectivity."""
 _RESPACED: WeakKeyDictionary[Target, dict[Spacing, Target]] = WeakKeyDictionary()
 """The same targets with voxels of other sizes, whose surfaces are kept as well."""
 _ONE_AT_A_TIME = RLock()
@@ -112,7 +114,12 @@ class MaskPair:
     def lesions(self, connectivity: int) -> Lesions:
         """The connected components of both masks, and which of them overlap."""
         if connectivity not in self._lesions:
-            self._lesions[connectivity] = Lesions.of(self.truth, self.answer, connectivity)
+            with _ONE_AT_A_TIME:
+                kept = per_target(_COMPONENTS, self.target, dict[int, Components])
+                if connectivity not in kept:
+                    kept[connectivity] = Components.of(self.truth, connectivity)
+            parts = Components.of(self.answer, connectivity)
+            self._lesions[connectivity] = Lesions.between(kept[connectivity], parts)
         return self._lesions[connectivity]
 
     @cached_property

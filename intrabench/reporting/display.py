@@ -44,30 +44,36 @@ def as_html(parts: Sequence[Part]) -> str:
 
 class ResultTable(pl.DataFrame):
     """A frame with all columns and digits that shows itself as the terminal shows it: columns that people compare,
-    with the heading and footnotes. `full` gives it as a plain frame, which shows everything; so do frames made of it.
+    with the heading and footnotes. `full` gives it as a plain frame, which shows everything. So do frames made of it,
+    and it itself once it is changed.
     """
 
     _parts: Sequence[Part] = ()
+    _made: tuple[Sequence[str], int] = ((), 0)
 
     @classmethod
     def of(cls, frame: pl.DataFrame, parts: Sequence[Part]) -> ResultTable:
         """The frame, which shows itself as `parts`."""
         table = cls(frame)
-        table._parts = tuple(parts)
+        table._parts, table._made = tuple(parts), (frame.columns, frame.height)
         return table
 
     def full(self) -> pl.DataFrame:
         """The same with all columns shown."""
         return pl.DataFrame(self)
 
+    @property
+    def _is_whole(self) -> bool:
+        return bool(self._parts) and self._made == (self.columns, self.height)
+
     def __str__(self) -> str:
-        return as_text(self._parts) if self._parts else super().__str__()
+        return as_text(self._parts) if self._is_whole else super().__str__()
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self, **options: Any) -> str:
-        return as_html(self._parts) if self._parts else super()._repr_html_(**options)
+        return as_html(self._parts) if self._is_whole else super()._repr_html_(**options)
 
 
 def _text(section: Section) -> str:

@@ -92,11 +92,14 @@ class StoredAnswers(Generic[T]):
 
     def __iter__(self) -> Iterator[tuple[dict[str, Any], Mask, T]]:
         last: tuple[tuple[str, str], T | None] | None = None
+        session, masks = "", list[Mask]()
         for number, row in enumerate(self._rows.iter_rows(named=True), start=1):
             self.number = number
             place = row["dataset"], row["case"]
             try:
-                masks = read_masks(self._results, row["session"])
+                if row["session"] != session:  # rows are sorted
+                    session, masks = row["session"], []
+                    masks = read_masks(self._results, session)
                 if row["round"] >= len(masks):
                     continue
                 if last is None or last[0] != place:

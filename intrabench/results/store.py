@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -205,6 +206,11 @@ class Store:
                     write(part)
         except OSError as error:
             raise _cannot_write(self.root / path.relative_to(self._place), error) from error
+
+
+def new_run_id() -> str:
+    """A name that no other run has; names sort in the order in which runs begin."""
+    return time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
 
 
 def clean(root: Path) -> None:

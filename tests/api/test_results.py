@@ -63,6 +63,9 @@ def test_tables_and_comparisons_show_what_the_terminal_shows(say: Callable[..., 
     assert type(table.full()) is pl.DataFrame
     assert table.full().equals(table)
     assert str(table.clone()) == str(table.full())
+    table.insert_column(0, pl.Series("mine", [1] * table.height))
+    assert "mine" in str(table)
+    assert str(table) == str(table.full())
 
 
 @pytest.mark.parametrize(

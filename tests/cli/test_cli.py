@@ -120,7 +120,9 @@ def test_a_dry_run_says_how_long(say: Callable[..., Said], wording: SnapshotAsse
     assert "sessions, about" not in say(*words).err  # nothing is known of the first
     (part,) = Path("out/rows").iterdir()
     measured = {"encode_s": 100.0, "segment_s": 20.0, "peak_memory_mb": 410.0}
-    pl.read_parquet(part).with_columns(**{name: pl.lit(one) for name, one in measured.items()}).write_parquet(part)
+    played = pl.read_parquet(part).with_columns(**{name: pl.lit(one) for name, one in measured.items()})
+    never = played.head(1).with_columns(session=pl.lit("never"), status=pl.lit("not_applicable"), segment_s=0.0)
+    pl.concat([played, never]).write_parquet(part)  # a session that was not played says nothing
     assert say(*more, "--dry-run").out.splitlines()[0] == wording
     assert say(*more, "--dry-run", "--save-masks").out.splitlines()[0] == wording  # none of which is kept
     Path("out/masks").mkdir()

@@ -96,6 +96,28 @@ def test_scored_sessions_are_those_of_a_run_with_the_metrics(options: dict[str, 
     assert {one.found for one in verify(OUT)} == {"equal"}
 
 
+def test_a_joint_session_is_scored_as_a_whole() -> None:
+    """Its key tells all its targets, so a part of it would be a session that nobody can play."""
+    played = run(joint="overlap=first")
+    one = sorted(played["target"].unique())[0]
+    assert intrabench.score(OUT, metric="assd", targets=[one]).scored == 3
+    assert intrabench.score(OUT, metric="region_dice").scored == 3
+    assert {found.found for found in intrabench.verify(OUT, sample=9, plugin="mine.py")} == {"equal"}
+    newest = read_rows(OUT).filter(pl.col("metrics").str.contains("region_dice"), target=one)
+    (session,) = {*newest["session"]}
+    (OUT / "masks" / f"{session}.npz").unlink()
+    found = intrabench.score(OUT, metric="hd")
+    assert (found.scored, found.without_masks) == (0, 3)
+
+
+def test_a_metric_that_is_given_twice_is_measured_once() -> None:
+    run()
+    assert intrabench.score(OUT, metric=["assd", "assd"]).scored == 3
+    parts = sorted(OUT.glob("rows/*.parquet"))
+    run(metric=["assd"])
+    assert sorted(OUT.glob("rows/*.parquet")) == parts
+
+
 def test_a_network_is_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     network = Path(__file__).parents[1] / "models" / "tiny_network.py"

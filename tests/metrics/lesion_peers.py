@@ -66,34 +66,30 @@ PAIRS: Mapping[str, tuple[Bools, Bools]] = {
 RULES = {"one_to_one": 0.5, "many_to_one": 0.1, "merge": 0.3}
 
 
-def calls() -> dict[str, tuple[str, Callable[[Bools, Bools], Any]]]:
-    """By what panoptica calls it our spec of the same number, and a call of it with target and answer."""
-    from panoptica import (
-        ConnectedComponentsInstanceApproximator,
-        InputType,
-        NaiveThresholdMatching,
-        Panoptica_Evaluator,
-    )
+def evaluator(rule: str, iou: float, **more: Any) -> Any:
+    """panoptica's evaluation with a rule."""
+    import panoptica
     from panoptica.instance_matcher import MaximizeMergeMatching
     from panoptica.metrics import Metric
 
-    def evaluator(matcher: Any, **more: Any) -> Any:
-        return Panoptica_Evaluator(
-            expected_input=InputType.SEMANTIC,
-            instance_approximator=ConnectedComponentsInstanceApproximator(),
-            instance_matcher=matcher,
-            instance_metrics=[Metric.DSC, Metric.IOU],
-            global_metrics=[Metric.DSC],
-            **more,
-        )
+    several = rule == "many_to_one"
+    matchers: dict[str, Any] = {"merge": MaximizeMergeMatching(matching_threshold=iou)}
+    usual = panoptica.NaiveThresholdMatching(matching_threshold=iou, allow_many_to_one=several)
+    return panoptica.Panoptica_Evaluator(
+        expected_input=panoptica.InputType.SEMANTIC,
+        instance_approximator=panoptica.ConnectedComponentsInstanceApproximator(),
+        instance_matcher=matchers.get(rule, usual),
+        instance_metrics=[Metric.DSC, Metric.IOU],
+        global_metrics=[Metric.DSC],
+        **more,
+    )
 
-    def matcher(rule: str, iou: float) -> Any:
-        if rule == "merge":
-            return MaximizeMergeMatching(matching_threshold=iou)
-        return NaiveThresholdMatching(matching_threshold=iou, allow_many_to_one=rule == "many_to_one")
 
-    def result(tool: Any, truth: Bools, answer: Bools, **more: Any) -> Any:
-        found = tool.evaluate(answer.astype(int), truth.astype(int), voxelspacing=SPACING, verbose=False, **more)
+def calls() -> dict[str, tuple[str, Callable[[Bools, Bools], Any]]]:
+    """By what panoptica calls it our spec of the same number, and a call of it with target and answer."""
+
+    def result(tool: Any, truth: Bools, answer: Bools) -> Any:
+        found = tool.evaluate(answer.astype(int), truth.astype(int), voxelspacing=SPACING, verbose=False)
         return found["ungrouped"]
 
     def number(name: str, tool: Any) -> Callable[[Bools, Bools], Any]:
@@ -114,20 +110,20 @@ def calls() -> dict[str, tuple[str, Callable[[Bools, Bools], Any]]]:
     bins = [f"below_ml={least}", f"least_ml={least},below_ml={most}", f"least_ml={most}"]
     found: dict[str, tuple[str, Callable[[Bools, Bools], Any]]] = {}
     for rule, iou in RULES.items():
-        tool, more = evaluator(matcher(rule, iou)), f"iou={iou},matching={rule}"
+        tool, more = evaluator(rule, iou), f"iou={iou},matching={rule}"
         found |= {
             f"{rule}: rq": (f"dmm:connectivity=26,{more}", number("rq", tool)),
             f"{rule}: pq": (f"pq:{more}", number("pq", tool)),
             f"{rule}: rec": (f"lesion_recall:{more}", number("rec", tool)),
             f"{rule}: autc pq": (f"pq_area:matching={rule}", area(tool)),
         }
-    tool, more = evaluator(matcher("one_to_one", 0.5)), "iou=0.5,matching=one_to_one"
+    tool, more = evaluator("one_to_one", 0.5), "iou=0.5,matching=one_to_one"
     found |= {
         f"one_to_one: recall_by_volume {n}": (f"lesion_recall:{size},{more}", in_bin(tool, n))
         for n, size in enumerate(bins)
     }
     found["one_to_one: prec"] = (f"lesion_precision:{more}", number("prec", tool))
-    region = evaluator(matcher("one_to_one", 0.5), per_region_evaluation=True)
+    region = evaluator("one_to_one", 0.5, per_region_evaluation=True)
     found["region-wise: region_avg_dsc"] = ("region_dice:spacing=voxel", number("region_avg_dsc", region))
     return found
 

@@ -71,6 +71,13 @@ class Components:
         labels = connected_components(np.pad(mask.array.view(np.uint8), 1), connectivity=kind)[1:-1, 1:-1, 1:-1]
         return cls(labels, mask.start)
 
+    @property
+    def box(self) -> Box:
+        """The box that the labels fill, half-open."""
+        z, y, x = self.start
+        depth, height, width = self.labels.shape
+        return z, y, x, z + depth, y + height, x + width
+
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """(n,) voxels of each."""
@@ -100,15 +107,23 @@ class Components:
 class Matching:
     """The lesions and parts that belong together by a rule.
 
-    found: (n,) whether a lesion has a part. right: (m,) whether a part has a lesion. parts: (n,) how many parts a
-    lesion has. iou, dice: (n,) overlaps of lesions with all their parts together; 0: it has none.
+    right: (m,) whether a part has a lesion. parts: (n,) how many parts a lesion has. iou: (n,) overlap of a lesion with
+    all its parts together; 0: it has none.
     """
 
-    found: NDArray[np.bool_]
     right: NDArray[np.bool_]
     parts: NDArray[np.int64]
     iou: NDArray[np.float64]
-    dice: NDArray[np.float64]
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """(n,) whether a lesion has a part."""
+        return self.parts > 0
+
+    @property
+    def dice(self) -> NDArray[np.float64]:
+        """(n,) the same overlap as Dice."""
+        return 2 * self.iou / (1 + self.iou)
 
     @property
     def f1(self) -> float | None:
@@ -137,9 +152,13 @@ class Lesions:
 
     @classmethod
     def of(cls, truth: Mask, answer: Mask, connectivity: int) -> Lesions:
-        """Find the components of both, each in its own box, and compare them in the common one."""
-        lesions, parts = (Components.of(mask, connectivity) for mask in (truth, answer))
-        common = intersection(truth.box, answer.box)
+        """Find the components of both, each in its own box, and compare them."""
+        return cls.between(*(Components.of(mask, connectivity) for mask in (truth, answer)))
+
+    @classmethod
+    def between(cls, lesions: Components, parts: Components) -> Lesions:
+        """Compare components, in the common box."""
+        common = intersection(lesions.box, parts.box)
         if common is None:
             return cls(lesions, parts, np.zeros((0, 3), np.int64))
         return cls(lesions, parts, _touching(lesions.within(common), parts.within(common)))
@@ -201,8 +220,7 @@ class Lesions:
             np.bincount(lesion, weights=one, minlength=len(self.truth)) for one in (shared, self.answer[part])
         )
         right = np.bincount(part, minlength=len(self.answer)) > 0
-        iou, dice = common / (self.truth + sizes - common), 2 * common / (self.truth + sizes)
-        return Matching(parts > 0, right, parts, iou, dice)
+        return Matching(right, parts, common / (self.truth + sizes - common))
 
     def region_dice(self, spacing_mm: Spacing) -> NDArray[np.float64]:
         """(n,) the Dice of each lesion with that of the answer which is nearest to it, whose region it is in.
@@ -231,10 +249,12 @@ class _Nearest:
         border = (lesions.labels > 0) & ~binary_erosion(lesions.labels > 0)
         self._of_border = lesions.labels[border].astype(np.int64) - 1
         self._within, self._spacing = lesions, np.array(spacing_mm)
-        # a fourth coordinate, by which the square of a distance grows with the number of the lesion, by 1e-6 at most
-        rank = 1e-3 * np.sqrt(self._of_border / len(lesions.sizes))
+        # a fourth coordinate, by which the square of a distance grows with the number of the lesion: by 1e-6 of that of
+        # the smallest step at most
+        rank = 1e-3 * min(spacing_mm) * np.sqrt(self._of_border / len(lesions.sizes))
         places = np.argwhere(border) + np.array(lesions.start)
-        self._tree = cKDTree(np.column_stack([places * self._spacing, rank]))
+        points = np.column_stack([places * self._spacing, rank])
+        self._tree = cKDTree(points, leafsize=64, compact_nodes=False, balanced_tree=False)
 
     def lesions(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
         """(k,) lesions of voxels (3, k)."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -37,7 +36,7 @@ from intrabench.play.validate import Refused
 from intrabench.results.compact import tidy
 from intrabench.results.masks import read_masks
 from intrabench.results.parts import read_rows
-from intrabench.results.store import Store
+from intrabench.results.store import Store, new_run_id
 from intrabench.turns import Turn
 from intrabench.volume import Volume
 
@@ -262,7 +261,7 @@ class Annotation:
 
     def _begin(self, stack: ExitStack, options: Options) -> ResultWriter:
         """Hold the folder, and begin the record of the run."""
-        run_id = time.strftime("%Y%m%dT%H%M%S", time.gmtime()) + "-" + secrets.token_hex(3)
+        run_id = new_run_id()
         self._manifest = Manifest(options, self._job)
         writer = ResultWriter(Store(self.folder, run_id, self._manifest.opening), self._reporter)
         try:

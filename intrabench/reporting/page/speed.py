@@ -9,7 +9,7 @@ import polars as pl
 
 from intrabench.reporting.page.grid import Grid, number, word
 from intrabench.reporting.page.narrative import Names, Sentence, amount, name, text
-from intrabench.results.statuses import FAILED, NO_DATA
+from intrabench.results.statuses import ANSWERED
 
 _READ = ("line", "session", "status", "device", "encode_s", "segment_s", "batch", "peak_memory_mb", "peak_gpu_mb")
 """Columns of rows that are read; a copy of all of a million rows would take much memory."""
@@ -22,7 +22,7 @@ def speeds(rows: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     anything. memory_mb, gpu_mb: the most that was seen. batch: the largest number of requests answered at once, in
     which case the time of each is its share.
     """
-    asked = rows.select(_READ).filter(~pl.col("status").is_in([*FAILED, NO_DATA, "not_applicable"]))
+    asked = rows.select(_READ).filter(pl.col("status").is_in(ANSWERED))
     named = asked.join(lines.select("line", model="label"), on="line")
     named = named.with_columns(pl.col("device").fill_null(""))
     encoded = named.group_by("model", "device", "session").agg(pl.col("encode_s").sum())
