@@ -128,7 +128,7 @@ def main() -> None:
         count = store_rows(Path(folder))
         for name, step in (("table", TABLE), ("report", REPORT)):
             seconds, processor, peak = measure(Path(folder), step)
-            print(f"{name:34} {count} rows, {peak:7.0f} MiB, {seconds:.1f} s, {processor:.1f} s of the processor")
+            print(f"{name:34} {count} rows, {peak:7.0f} MiB, {seconds:.1f} s, {processor:.1f} s CPU")
 
 
 if __name__ == "__main__":

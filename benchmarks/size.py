@@ -140,14 +140,15 @@ def workload(what: Stored, steps: dict[str, str]) -> None:
         folder = Path(name)
         os.environ["INTRABENCH_DATA"] = str(folder / "data")
         make(folder, what)
-        rows = what.cases * what.targets * what.seeds
+        rows, before = what.cases * what.targets * what.seeds, ""
         for said, step in steps.items():
             files = [path for path in (folder / "out").rglob("*") if path.is_file()]
             taken = sum(path.stat().st_blocks * 512 for path in files) / 1e6
             parts = len(list((folder / "out" / "rows").glob("*.parquet")))
             wall, processor, memory = measure(folder, step.format(run=what.run, prompter="box_interp"))
-            print(f"{rows:8} rows in {parts:6} files, {taken:5.0f} MB: {said:32}", end=" ")
-            print(f"{wall:7.2f} s, {processor:7.2f} s of the processor, {memory:5.0f} MiB", flush=True)
+            if before != (before := f"{rows} rows in {parts} files, {taken:.0f} MB"):
+                print(before)
+            print(f"  {said:32} {wall:7.2f} s, {processor:7.2f} s CPU, {memory:5.0f} MiB", flush=True)
 
 
 def main() -> None:
