@@ -29,8 +29,11 @@ from intrabench.statistics.scores import last_round, scores, without_data
 from intrabench.statistics.soundness import check_mixable
 from intrabench.statistics.statistic import Statistic
 
+_LINE = "_line"
+"""A number of each line of a table while it is made."""
+
 _TAKEN = {
-    *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL, BEYOND, MISSED),
+    *(*SCHEMA, *COUNTS, *WORDS, UNPLAYED, PARTIAL, BEYOND, MISSED, _LINE),
     *("sessions", "failed", "not_applicable", "average", "human s", "n/a"),
 }
 """Columns that tables have besides those of data sets, labels, ..."""
@@ -105,12 +108,12 @@ def effort_table(rows: pl.DataFrame, layout: Layout | None = None) -> pl.DataFra
         check_mixable(rows, scored_by(layout.metric), layout.how)
     scored = layout.measured(rows).with_columns(_labels(layout.columns))
     keys = list(layout.by)
-    scored = scored.with_columns(_line=scored.select(keys).hash_rows())  # groups of a million texts take much memory
-    lines = replace(layout, by=["_line"])
-    wide = scored.select("_line", *keys)[scored["_line"].arg_unique()]
-    for more in (totals(scored, ["_line"]), _pivot(cells(scored, lines), lines, scored)):
-        wide = wide.join(more, on="_line", how="left")
-    return wide.drop("_line").sort(keys)
+    number = scored.select(keys).hash_rows().alias(_LINE)  # groups of a million texts take much memory
+    scored, lines = scored.with_columns(number), replace(layout, by=[_LINE])
+    wide = scored.select(_LINE, *keys)[number.arg_unique()]
+    for more in (totals(scored, [_LINE]), _pivot(cells(scored, lines), lines, scored)):
+        wide = wide.join(more, on=_LINE, how="left")
+    return wide.drop(_LINE).sort(keys)
 
 
 def places(rows: pl.DataFrame, layout: Layout | None = None) -> list[Place]:
@@ -318,11 +321,11 @@ def annotated_table(rows: pl.DataFrame, layout: Layout, *, interval: bool, count
             lambda cell: _text(cell, interval, counts), pl.String
         )
     )
-    names = [*scored["dataset"].unique().sort().to_list(), AVERAGE]
+    names = _of_datasets(scored)
     texts = found.group_by(keys).agg(
-        pl.col("text").filter(pl.col("dataset") == name).first().alias(name) for name in names
+        pl.col("text").filter(pl.col("dataset") == name).first().alias(heading) for name, heading in names.items()
     )
-    return wide.drop(names).join(texts, on=keys, how="left", nulls_equal=True).sort(keys)
+    return wide.drop(by_name(*names.values())).join(texts, on=keys, how="left", nulls_equal=True).sort(keys)
 
 
 def few_places(rows: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> Footnotes:
@@ -331,13 +334,19 @@ def few_places(rows: pl.DataFrame, frame: pl.DataFrame, layout: Layout) -> Footn
     scored = counted(layout.measured(rows), layout)
     fewest = fewest_patients(scored, keys, layout.how)
     least = fewest.group_by(keys).agg(pl.col("fewest").min(), dataset=pl.lit(AVERAGE)).select(fewest.columns)
-    found = Footnotes()
-    for (name,), part in pl.concat([fewest, least]).partition_by("dataset", as_dict=True).items():
-        at = frame.select(keys, shown=pl.col(str(name)).is_not_null()).join(
+    fewest, found = pl.concat([fewest, least]), Footnotes()
+    for name, heading in _of_datasets(scored).items():
+        part = fewest.filter(dataset=name)
+        at = frame.select(*keys, shown=by_name(heading).is_not_null()).join(
             part, on=keys, how="left", nulls_equal=True, maintain_order="left"
         )
-        found = found.with_marks(few_patients(at.select(pl.when("shown").then("fewest"))["fewest"], [str(name)]))
+        found = found.with_marks(few_patients(at.select(pl.when("shown").then("fewest"))["fewest"], [heading]))
     return found
+
+
+def _of_datasets(scored: pl.DataFrame) -> dict[str, str]:
+    """The heading of each data set and of their average."""
+    return {**headings(scored, "dataset"), AVERAGE: AVERAGE}
 
 
 def _text(cell: dict[str, float], interval: bool, counts: bool) -> str | None:

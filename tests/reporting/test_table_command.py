@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from intrabench.reporting.table import Layout, annotated_table, effort_table
+from intrabench.reporting.table import Layout, annotated_table, effort_table, few_places
 from intrabench.results.current import IDENTITY
 from intrabench.results.store import Store
 from intrabench.statistics.resample import intervals
@@ -50,6 +50,19 @@ def test_cells_tell_interval_cases_targets_and_failures() -> None:
     assert cells["box_fill"]["lnq"] is None
     plain = effort_table(GIVEN, layout)
     assert found.drop("lnq", "mine", "average").equals(plain.drop("lnq", "mine", "average"))
+
+
+@pytest.mark.parametrize("of", ["dataset", "label"])
+@pytest.mark.parametrize("name", ["_line", "model", "dataset", "fewest", "value", "*", "^x$", "text"])
+def test_any_name_can_be_a_heading(name: str, of: str) -> None:
+    frame = rows({"dice": 0.25, of: name}, {"dice": 0.75, of: "~"})
+    layout = Layout(columns=of)
+    (heading, value), (other, another), _ = list(effort_table(frame, layout).to_dicts()[0].items())[-3:]
+    assert (heading.split()[-1], value, other, another) == (name, 0.25, "~", 0.75)
+    if of == "dataset":
+        found = annotated_table(frame, layout, interval=True, counts=True)
+        assert found.get_column(heading).to_list()[0] == "0.250 [-] 1/1"
+        assert few_places(frame, found, layout).marks[heading] != [""]
 
 
 def test_intervals_of_few_patients_are_marked(table: Callable[..., Said]) -> None:

@@ -34,7 +34,7 @@ from tests.results.made import SHARED
 
 SHAPE = (3, 5, 6)
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12) | st.sampled_from(
-    ["average", "..", "lesion [left]", "[/b]", 'a,"b"', "*", "^x$", "model", "é\n|\\", "NaN", "null", " "]
+    ["average", "..", "lesion [left]", "[/b]", 'a,"b"', "*", "^x$", "model", "é\n|\\", "NaN", "null", " ", "_line"]
 )
 WHO = ("dataset", "case", "label", "model", "prompter", "patient")
 

@@ -221,7 +221,12 @@ class Analysis:
             scores = self.firsts(anchors=anchors)
             if anchors and not scores["kind"].is_in(ANCHORS).any():
                 break
-            masks = scores.pivot("rater", index=["job", "dataset", "patient"], values="score").sort("job")
+            number = pl.col("rater").rank("dense")  # what a rater is called may be the name of another column
+            masks = (
+                scores.with_columns(number)
+                .pivot("rater", index=["job", "dataset", "patient"], values="score")
+                .sort("job")
+            )
             ratings = masks.drop("job", "dataset", "patient").cast(pl.Float64).to_numpy().T
             patients = masks.select(pl.format("{}/{}", "dataset", "patient")).to_series()
             for measure, sums_of in AGREEMENT.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Set
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,13 @@ def test_a_study_without_anchors_has_one_agreement(study: Study) -> None:
         one["kind"] = "answer"
     rate(study, lambda key, rater, again: 5 + (rater == "r2"))
     assert set(Analysis.of(study).agreement()["anchors"]) == {"without"}
+
+
+def test_raters_may_have_any_name(study: Study) -> None:
+    rate(study)
+    found = Analysis.of(study)
+    named = replace(found, answers=found.answers.with_columns(rater=pl.col("rater").replace("r1", "job")))
+    assert named.agreement().equals(found.agreement())
 
 
 def test_a_rater_who_has_not_finished_counts_and_is_told(study: Study, say: Callable[..., Said]) -> None:
