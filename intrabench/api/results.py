@@ -89,14 +89,14 @@ def table(
     # At the beginning, where nothing is local but the arguments.
     arguments = {name: value for name, value in locals().items() if name not in ("out", "plugin", "chosen")}
     from intrabench.reporting.display import ResultTable
-    from intrabench.reporting.make_table import make_table
+    from intrabench.reporting.make_table import TableQuery, make_table
 
     _add(plugin)
     arguments["metric"] = made_spec(metric) if metric else ""
     arguments["correlate"] = _several_specs(correlate)
     arguments["by"] = by if isinstance(by, str) else ",".join(by)
     folder = _folder(out)
-    found = make_table(folder, **arguments, selection=_selection(chosen))
+    found = make_table(folder, TableQuery(**arguments, selection=_selection(chosen)))
     _warn([folder], [*found.left_out, *filter(None, [found.lost])])
     return ResultTable.of(found.frame, found.parts)
 

@@ -97,13 +97,13 @@ def table(
 ) -> None:
     """Tabulate effort against a metric."""
     # At the beginning, where nothing is local but the arguments.
-    query = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "json", "plugin")}
-    from intrabench.reporting.make_table import make_table
+    asked = {name: value for name, value in locals().items() if name not in ("out", "format", "csv", "json", "plugin")}
+    from intrabench.reporting.make_table import TableQuery, make_table
     from intrabench.workspace import results_folder
 
     add_plugins(plugin)
     folder = results_folder(out)
-    found = make_table(folder, **query)
+    found = make_table(folder, TableQuery(**asked))
     kind = "csv" if csv else "json" if json else format
     show_table(found, kind)
     if kind != "text":  # whose heading says it

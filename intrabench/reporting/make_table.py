@@ -42,7 +42,7 @@ from intrabench.statistics.evaluation import about, counted_rows
 from intrabench.statistics.measures import scored_by
 from intrabench.statistics.resample import FEW
 from intrabench.statistics.soundness import check_data, check_round
-from intrabench.statistics.sources import Source, source
+from intrabench.statistics.sources import source
 from intrabench.statistics.statistic import averaged_otherwise, averages, statistic_of, with_numbers
 from intrabench.target import WHOLE_CASE
 
@@ -80,8 +80,7 @@ def table_of_run(rows: pl.DataFrame, preset: Protocol) -> Table:
     """The table at the end of a run: of what its protocol reports, if that has names for it."""
     layout = Layout(how=averages([preset.id]))
     if preset.numbers:
-        frame, heading = numbers_table(rows, layout, [preset]), numbers_heading(layout, [preset])
-        return _with_notes(frame, heading, rows, (), numbers_places(rows, layout, [preset]), layout)
+        return _numbers_table(rows, layout, [preset])
     return _with_notes(effort_table(rows, layout), layout.heading(), rows, (), places(rows, layout), layout)
 
 
@@ -96,108 +95,148 @@ def _with_notes(
     return Table(with_words(frame, noted), heading, rows, left_out, footnotes(frame, noted), layout.lost(rows))
 
 
-def make_table(
-    folder: Path,
-    *,
-    metric: str,
-    round: int | None,
-    per_round: bool,
-    by: str,
-    columns: str,
-    aggregation: str,
-    failed: str,
-    empty: str,
-    groups: bool,
-    users: bool,
-    interval: bool,
-    counts: bool,
-    reference: str,
-    common: bool = False,
-    spread: str = "",
-    difficulty: bool = False,
-    correlate: Sequence[str] = (),
-    selection: Selection = EVERYTHING,
-) -> Table:
-    """The table of a results folder.
+@dataclass(frozen=True)
+class TableQuery:
+    """What a table is to show, by the names of the options.
 
     metric: empty is what the protocols of the rows report by names of their own, if all do; where something else is
-    asked, the number that leads among them; else dice. common: only the targets that all lines share, without lines
-    that lack more than half. spread: over which of `SOURCES`. difficulty: of targets; of all sessions, or of those of
-    groups, users or a spread. correlate: columns of which correlations over lines are shown, or `ALL`.
+    asked, the number that leads among them; else dice. by: columns with commas between them, or the usual ones.
+    common: only the targets that all lines share, without lines that lack more than half. spread: over which of
+    `SOURCES`. difficulty: of targets; of all sessions, or of those of groups, users or a spread. correlate: columns of
+    which correlations over lines are shown, or `ALL`.
+
+    Raises:
+        IntraBenchError: options do not go together.
+    """
+
+    metric: str = ""
+    round: int | None = None
+    per_round: bool = False
+    by: str = ""
+    columns: str = "dataset"
+    aggregation: str = "protocol"
+    failed: str = "worst"
+    empty: str = "worst"
+    groups: bool = False
+    users: bool = False
+    spread: str = ""
+    difficulty: bool = False
+    correlate: Sequence[str] = ()
+    interval: bool = False
+    counts: bool = False
+    reference: str = ""
+    common: bool = False
+    selection: Selection = EVERYTHING
+
+    def __post_init__(self) -> None:
+        plain = {"--reference": self.reference, "--columns": self.columns != "dataset"}
+        plain |= {"--per-round": self.per_round, "--counts": self.counts}
+        kinds = ("--groups" if self.groups else "", "--users" if self.users else "", "--spread" if self.spread else "")
+        second = dict.fromkeys([*filter(None, kinds)][1:], True)
+        if self.difficulty:
+            others = {"--correlate": self.correlate, "--aggregation": self.aggregation != "protocol"}
+            others |= {f"--targets {name}": True for name in self.selection.strata}
+            _refuse("--difficulty", plain | second | others)
+        elif self.correlate:
+            _refuse("--correlate", plain | second | {"--by": self.by != "" and (self.groups or self.users)})
+        elif self.spread:
+            _refuse(f"--spread {source(self.spread).name}", {"--groups": self.groups, "--users": self.users} | plain)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of `by`."""
+        return names_in(self.by)
+
+    @property
+    def split(self) -> list[str]:
+        """Those of them whose values are parts of the targets."""
+        return [name for name in self.names if name in PARTS]
+
+    @property
+    def clicks(self) -> ClickTable | None:
+        """The table of clicks that is asked for, if any."""
+        return click_table(self.groups, self.users, self.paper)
+
+    @property
+    def paper(self) -> str:
+        """The protocols whose published numbers are asked for."""
+        return ",".join(self.selection.protocol) if self.reference == "paper" else ""
+
+    @property
+    def as_usual(self) -> bool:
+        """Whether nothing is asked that the numbers of a protocol lack."""
+        other = {self.columns, self.aggregation} - _USUAL
+        return not (self.reference or self.per_round or self.interval or self.counts or other)
+
+    def check_clicks(self, clicks: ClickTable) -> None:
+        """Refuse what a table of clicks would ignore."""
+        published = self.paper == clicks.protocol
+        ignored = {"--by": not published and len(self.split) < len(self.names)}
+        ignored |= {"--columns": self.columns != "dataset", "--aggregation": self.aggregation != "protocol"}
+        ignored |= {"--per-round": self.per_round, "--counts": self.counts, "--users": self.groups and self.users}
+        ignored |= {"--reference": self.reference != "" and not published}
+        ignored |= {"--round": self.round is not None and not clicks.rounds}
+        _refuse(clicks.option if self.groups or self.users else f"--reference of {self.paper}", ignored)
+
+
+def make_table(folder: Path, query: TableQuery) -> Table:
+    """The table of a results folder.
 
     Raises:
         IntraBenchError: there are no results, or options are unknown or do not go together.
     """
-    names = names_in(by)
-    plain = {"--reference": reference, "--columns": columns != "dataset", "--per-round": per_round, "--counts": counts}
-    kinds = ("--groups" if groups else "", "--users" if users else "", "--spread" if spread else "")
-    second = dict.fromkeys([*filter(None, kinds)][1:], True)
-    if difficulty:
-        others = {"--correlate": correlate, "--aggregation": aggregation != "protocol"}
-        others |= {f"--targets {name}": True for name in selection.strata}
-        _refuse("--difficulty", plain | second | others)
-    elif correlate:
-        _refuse("--correlate", plain | second | {"--by": by != "" and (groups or users)})
-    elif spread:
-        _refuse(f"--spread {source(spread).name}", {"--groups": groups, "--users": users} | plain)
-    statistic = statistic_of(metric, aggregation, failed, empty, round)
-    asked = Layout(metric or "dice", round, statistic.how, statistic.policy, names or IDENTITY, columns)
-    rows, layout, presets, left_out = _read(folder, asked, metric, selection, lead=not reference)
-    over = replace(layout, by=names or ("model",)) if correlate else layout
-    if common and not (spread and not difficulty):
-        apart = LINE if difficulty else apart_by_effort(rows, over).by
+    rows, layout, presets, left_out = _read(folder, query)
+    if query.common and not (query.spread and not query.difficulty):
+        over = replace(layout, by=query.names or ("model",)) if query.correlate else layout
+        apart = LINE if query.difficulty else apart_by_effort(rows, over).by
         rows, lacking = on_shared(rows, layout.measured(rows), apart)
         left_out = [*left_out, *lacking]
         if rows.is_empty():
             raise IntraBenchError(f"the lines in {folder} {NONE_SHARED}")
-    paper = ",".join(selection.protocol) if reference == "paper" else ""
-    if difficulty:
-        chosen = replace(layout, metric=metric or scored_by(layout.metric))
-        of = source(spread or "group") if groups or spread else None
-        frame, heading, few, noted = make_difficulty(rows, chosen, names, of, users, interval)
-        table = _with_notes(frame, heading + (_INTERVALS if interval else ""), rows, few, noted, chosen)
-    elif correlate:
-        kind = click_table(groups, users, "") or (source(spread) if spread else None)
-        table = Table(*make_correlations(rows, over, correlate, kind, metric, interval, common), rows)
-    elif spread:
-        table = _spread_table(rows, layout, source(spread), interval, common)
-    elif clicks := click_table(groups, users, paper):
-        published = paper == clicks.protocol
-        split = [] if published else [name for name in names if name in PARTS]
-        ignored = {"--by": len(split) < len(names), "--columns": columns != "dataset"}
-        ignored |= {"--aggregation": aggregation != "protocol", "--per-round": per_round, "--counts": counts}
-        ignored |= {"--users": groups and users, "--reference": reference != "" and not published}
-        ignored |= {"--round": round is not None and not clicks.rounds}
-        _refuse(clicks.option if groups or users else f"--reference of {paper}", ignored)
-        table = _click_table(rows, layout, clicks, metric, published, interval, split)
-    elif presets and not (reference or per_round or interval or counts or {columns, aggregation} - _USUAL):
-        frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
-        table = _with_notes(frame, heading, rows, (), numbers_places(rows, layout, presets), layout)
-    elif reference:
-        table = _reference_table(rows, layout, reference)
-    else:
-        table = _of_metric(rows, layout, per_round, interval, counts)
-    check_round(rows, round, folder)
-    words = about(selection, layout.metric, [] if difficulty else [*names, columns])
+    table = _table(rows, layout, presets, query)
+    check_round(rows, query.round, folder)
+    words = about(query.selection, layout.metric, [] if query.difficulty else [*query.names, query.columns])
     heading = "; ".join(filter(None, [table.heading, words]))
     return replace(table, heading=heading, left_out=[*left_out, *table.left_out])
 
 
-def _read(
-    folder: Path, asked: Layout, metric: str, selection: Selection, lead: bool
-) -> tuple[pl.DataFrame, Layout, Sequence[Protocol], list[str]]:
+def _table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol], query: TableQuery) -> Table:
+    if query.difficulty:
+        return _difficulty_table(rows, layout, query)
+    if query.correlate:
+        return _correlations_table(rows, layout, query)
+    if query.spread:
+        return _spread_table(rows, layout, query)
+    if clicks := query.clicks:
+        query.check_clicks(clicks)
+        return _click_table(rows, layout, clicks, query)
+    if presets and query.as_usual:
+        return _numbers_table(rows, layout, presets)
+    return _reference_table(rows, layout, query.reference) if query.reference else _of_metric(rows, layout, query)
+
+
+def _read(folder: Path, query: TableQuery) -> tuple[pl.DataFrame, Layout, Sequence[Protocol], list[str]]:
     """The rows that count; the layout, with what their protocols report and how, unless a metric was chosen; these
-    protocols; and what is left out. lead: whether the number that leads there is shown, else dice.
+    protocols; and what is left out.
     """
-    of = replace(asked, metric="") if lead and not metric else asked
-    rows, left_out = counted_rows(folder, of, selection, asked.by, [asked.columns])
+    metric, by = query.metric, query.names or IDENTITY
+    statistic = statistic_of(metric, query.aggregation, query.failed, query.empty, query.round)
+    shown = metric or ("dice" if query.reference else "")  # the number that leads there
+    layout = Layout(shown, query.round, statistic.how, statistic.policy, by, query.columns)
+    rows, left_out = counted_rows(folder, layout, query.selection, by, [query.columns])
     presets = [] if metric else with_numbers(rows["protocol"].unique().sort().to_list())
-    layout = replace(of.of_protocols(rows["protocol"]), root=folder)
+    layout = replace(layout.of_protocols(rows["protocol"]), root=folder)
     left_out += two_spellings(rows["model"].unique().sort())
     left_out += [] if metric or presets else _other_numbers(rows)
     if layout.policy.failed != "all":
         check_data(folder, rows)
     return rows, layout, presets, left_out
+
+
+def _numbers_table(rows: pl.DataFrame, layout: Layout, presets: Sequence[Protocol]) -> Table:
+    """What protocols report by names of their own."""
+    frame, heading = numbers_table(rows, layout, presets), numbers_heading(layout, presets)
+    return _with_notes(frame, heading, rows, (), numbers_places(rows, layout, presets), layout)
 
 
 def _reference_table(rows: pl.DataFrame, layout: Layout, reference: str) -> Table:
@@ -207,40 +246,49 @@ def _reference_table(rows: pl.DataFrame, layout: Layout, reference: str) -> Tabl
     return _with_notes(frame, layout.heading(), rows, [*others, *unlike], reference_places(rows, frame), layout)
 
 
-def _of_metric(rows: pl.DataFrame, layout: Layout, per_round: bool, interval: bool, counts: bool) -> Table:
+def _of_metric(rows: pl.DataFrame, layout: Layout, query: TableQuery) -> Table:
     """The table of one metric, after each round, or with intervals and counts in its cells."""
     heading, unlike = layout.heading(), averaged_otherwise(rows["protocol"], layout.how)
-    if not (interval or counts):
-        frame = round_table(rows, layout) if per_round else effort_table(rows, layout)
-        noted = round_places(rows, layout) if per_round else places(rows, layout)
+    if not (query.interval or query.counts):
+        frame = round_table(rows, layout) if query.per_round else effort_table(rows, layout)
+        noted = round_places(rows, layout) if query.per_round else places(rows, layout)
         return _with_notes(frame, heading, rows, unlike, noted, layout)
-    frame = annotated_table(rows, layout, interval=interval, counts=counts)
-    if not interval:
+    frame = annotated_table(rows, layout, interval=query.interval, counts=query.counts)
+    if not query.interval:
         return _with_notes(frame, heading, rows, unlike, places(rows, layout), layout)
     table = _with_notes(frame, heading + _INTERVALS, rows, unlike, places(rows, layout), layout)
     return replace(table, notes=table.notes.with_marks(few_places(rows, frame, layout)))
 
 
-def _spread_table(rows: pl.DataFrame, layout: Layout, of: Source, interval: bool, common: bool) -> Table:
+def _difficulty_table(rows: pl.DataFrame, layout: Layout, query: TableQuery) -> Table:
+    """Targets by how hard they are."""
+    layout = replace(layout, metric=query.metric or scored_by(layout.metric))
+    of = source(query.spread or "group") if query.groups or query.spread else None
+    frame, heading, few, noted = make_difficulty(rows, layout, query.names, of, query.users, query.interval)
+    return _with_notes(frame, heading + (_INTERVALS if query.interval else ""), rows, few, noted, layout)
+
+
+def _correlations_table(rows: pl.DataFrame, layout: Layout, query: TableQuery) -> Table:
+    """How the columns of a table go together over its lines."""
+    over = replace(layout, by=query.names or ("model",))
+    kind = click_table(query.groups, query.users, "") or (source(query.spread) if query.spread else None)
+    found = make_correlations(rows, over, query.correlate, kind, query.metric, query.interval, query.common)
+    return Table(*found, rows)
+
+
+def _spread_table(rows: pl.DataFrame, layout: Layout, query: TableQuery) -> Table:
     """The table of a spread."""
-    found = make_spread(rows, layout, of, interval=interval, common=common)
-    heading = found.heading + (_INTERVALS if interval else "")
+    found = make_spread(rows, layout, source(query.spread), interval=query.interval, common=query.common)
+    heading = found.heading + (_INTERVALS if query.interval else "")
     unlike = averaged_otherwise(rows["protocol"], layout.how)
     table = _with_notes(found.frame, heading, rows, [*found.left_out, *unlike], found.places, layout)
-    return replace(table, notes=table.notes.with_marks(found.few)) if interval else table
+    return replace(table, notes=table.notes.with_marks(found.few)) if query.interval else table
 
 
-def _click_table(
-    rows: pl.DataFrame,
-    layout: Layout,
-    clicks: ClickTable,
-    metric: str,
-    published: bool,
-    interval: bool,
-    apart: Sequence[str],
-) -> Table:
-    """A table of clicks, or the published one beside ours. apart: columns of targets whose values have lines apart."""
-    chosen = clicks.metric_of(rows, metric)
+def _click_table(rows: pl.DataFrame, layout: Layout, clicks: ClickTable, query: TableQuery) -> Table:
+    """A table of clicks, or the published one beside ours."""
+    chosen, published = clicks.metric_of(rows, query.metric), query.paper == clicks.protocol
+    apart = [] if published else query.split
     if published:
         other = {"--metric": chosen != clicks.published, "--round": layout.round is not None}
         _refuse(f"--reference of {clicks.protocol}", other)
@@ -250,7 +298,7 @@ def _click_table(
     for key, part in parts.items():
         values = {name: pl.lit(value, rows.schema[name]) for name, value in zip(apart, key, strict=True)}
         try:
-            found = clicks.table(part, chosen, layout.round, layout.policy, interval)
+            found = clicks.table(part, chosen, layout.round, layout.policy, query.interval)
         except IntraBenchError as error:
             problems.append((", ".join(map(str, key)), error))
             continue
@@ -262,7 +310,7 @@ def _click_table(
     frame = pl.concat(frames).sort(apart, maintain_order=True) if apart else frames[0]
     frame, others = clicks.beside(frame) if published else (frame, [])
     others += [f"left out: {name}, for {error}" for name, error in problems]
-    heading = clicks.describe(chosen) + (_INTERVALS if interval else "")
+    heading = clicks.describe(chosen) + (_INTERVALS if query.interval else "")
     return _with_notes(frame, heading, rows, others, noted, layout)
 
 
