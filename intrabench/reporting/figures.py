@@ -80,45 +80,57 @@ def write_figures(
                 f"there is no format {format!r}{nearest(format, FORMATS)}; choose from {', '.join(FORMATS)}"
             )
     whole = Evaluation.of(results, Statistic(metric, ends=ends_of(size_bins)), selection)
-    evaluation, lines, names = whole.shared, whole.lines, whole.names
-    rows, scored = evaluation.rows, evaluation.scored
-    metric, how = evaluation.statistic.metric, evaluation.statistic.how
-    of = scored_by(metric)
-    if scored["value"].is_null().all():
+    evaluation, metric = whole.shared, whole.shared.statistic.metric
+    if evaluation.scored["value"].is_null().all():
         raise IntraBenchError(f"no session in {results} has a value of {metric} to draw; `intrabench table` says why")
-    curves = curve_data(steps(rows, of), lines, how)
-    head, swept = metric_head(metric), swept_dice(scored, names, how, metric_head(metric))
-    file = parse(metric)[0]
-    of_thirds = sizes, difficulty = f"{file}_by_size", f"{file}_by_{STRATUM}"
+    of_thirds = [f"{parse(metric)[0]}_by_{kind}" for kind in ("size", STRATUM)]
     with style():
-        drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, metric_head(of)) for n, key in enumerate(EFFORT)}
-        drawn |= protocol_figures(evaluation)
-        drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
-        by_size = strata(scored, evaluation.pictures, evaluation.statistic.ends)
-        if not by_size.is_empty():
-            drawn[sizes] = _by_thirds(by_size, "size", names_of(evaluation.statistic.ends), names, head)
-        if not (thirds := _by_difficulty(evaluation)).is_empty():
-            drawn[difficulty] = _by_thirds(thirds, STRATUM, THIRDS, names, head)
-        drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
-        ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
-        if ranked and evaluation.comparable:  # else no line has all data sets, or they share no target
-            table = pl.concat(one.table for one in ranked.values())
-            by = "" if metric == "dice" else f" by {head}"
-            what = f"rank{by} among the models with the same prompter"
-            drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
-        if not (between := correlated(evaluation, correlate)[0]).is_empty():
-            drawn["correlations"] = correlation_figure(between)
-        note = sentence(adapted(rows, ["line"]), names)
-        averages = with_average(aggregate(scored, ["line"], how), ["line"], scored["dataset"].n_unique())
-        infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
-        chosen = filter(None, [about(selection, metric), *evaluation.compared])
-        note = " ".join(filter(None, [note, infinite, *(f"{words[0].upper()}{words[1:]}." for words in chosen)]))
-        short = sentence(evaluation.statistic.cut_short(rows, ["line"]), names, "")
+        drawn = _drawn(evaluation, whole.lines, whole.names, correlate)
+        note = _note(evaluation, whole.names, about(selection, metric))
+        short = sentence(evaluation.statistic.cut_short(evaluation.rows, ["line"]), whole.names, "")
         for name, figure in drawn.items():
-            words = " ".join(filter(None, [note, short if name == "ranking" or name in of_thirds else ""]))
+            words = " ".join(filter(None, [note, short if name in ("ranking", *of_thirds) else ""]))
             add_note(figure, words, beside_legend=bool(figure.legends) and name not in of_thirds)  # whose is above
         written = [path for name, figure in drawn.items() for path in save(figure, folder, name, formats)]
     return written, whole.left_out
+
+
+def _drawn(
+    evaluation: Evaluation, lines: pl.DataFrame, names: Mapping[int, str], correlate: Sequence[str]
+) -> dict[str, Any]:
+    """The figures by the names of their files."""
+    scored, how, metric = evaluation.scored, evaluation.statistic.how, evaluation.statistic.metric
+    of, file, head = scored_by(metric), parse(metric)[0], metric_head(metric)
+    curves, swept = curve_data(steps(evaluation.rows, of), lines, how), swept_dice(scored, names, how, head)
+    drawn = {f"{parse(of)[0]}_against_{key}": _curves(curves, n, metric_head(of)) for n, key in enumerate(EFFORT)}
+    drawn |= protocol_figures(evaluation)
+    drawn |= {f"{file}_by_{kind}": figure for kind, figure in sweep_figures(swept).items()}
+    by_size = strata(scored, evaluation.pictures, evaluation.statistic.ends)
+    if not by_size.is_empty():
+        drawn[f"{file}_by_size"] = _by_thirds(by_size, "size", names_of(evaluation.statistic.ends), names, head)
+    if not (thirds := _by_difficulty(evaluation)).is_empty():
+        drawn[f"{file}_by_{STRATUM}"] = _by_thirds(thirds, STRATUM, THIRDS, names, head)
+    drawn_lines, within = resample(scored, ["line"], how), dict(lines.select("line", "shown").iter_rows())
+    ranked, _ = rankings(scored, drawn_lines, within, how, best=best(metric))
+    if ranked and evaluation.comparable:  # else no line has all data sets, or they share no target
+        table = pl.concat(one.table for one in ranked.values())
+        by = "" if metric == "dice" else f" by {head}"
+        what = f"rank{by} among the models with the same prompter"
+        drawn["ranking"] = rank_figure(table.to_dicts(), [names[line] for line in table["line"]], what)
+    if not (between := correlated(evaluation, correlate)[0]).is_empty():
+        drawn["correlations"] = correlation_figure(between)
+    return drawn
+
+
+def _note(evaluation: Evaluation, names: Mapping[int, str], words: str) -> str:
+    """What is below all figures. words: of what they are."""
+    scored = evaluation.scored
+    averages = with_average(
+        aggregate(scored, ["line"], evaluation.statistic.how), ["line"], scored["dataset"].n_unique()
+    )
+    infinite = undrawn(averages.filter(pl.col("dataset") == AVERAGE), names)
+    chosen = [f"{one[0].upper()}{one[1:]}." for one in filter(None, [words, *evaluation.compared])]
+    return " ".join(filter(None, [sentence(adapted(evaluation.rows, ["line"]), names), infinite, *chosen]))
 
 
 def drawn_figures(evaluation: Evaluation) -> list[str]:
