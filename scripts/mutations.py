@@ -15,13 +15,20 @@ import copy
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
+from typing import IO
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 
@@ -32,6 +39,19 @@ TESTS = {
 }
 """Rooms, and their tests; of another room, the tests are in the folder of its name."""
 
+LIBRARIES = (
+    "numpy",
+    "scipy.ndimage",
+    "scipy.stats",
+    "skimage.segmentation",
+    "polars",
+    "SimpleITK",
+    "nibabel",
+    "cv2",
+    "hypothesis",
+)
+"""What tests import takes longer than most tests, so it is imported once."""
+
 COMPARED = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
     **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
@@ -40,8 +60,6 @@ COMPUTED = {
     **{ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult},
     **{ast.Mod: ast.FloorDiv, ast.Pow: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr},
 }
-LEFT_OUT = (ast.AnnAssign, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
-"""Statements in which nothing is changed: types, messages, imports."""
 
 
 @dataclass(frozen=True)
@@ -177,29 +195,44 @@ class Copy:
         room = change.path.parts[1]
         if room not in self._seconds:
             begun = time.monotonic()
-            if failed := self._failed(room, None):
+            if failed := self._failed(change.path, None):
                 raise SystemExit(f"without any change, the tests of {room} fail: {failed}")
             self._seconds[room] = time.monotonic() - begun
         file = self.folder / change.path
         file.write_bytes(change.made())
         try:
-            return self._failed(room, 60 + 5 * self._seconds[room])
+            return self._failed(change.path, 60 + 5 * self._seconds[room])
         finally:
             file.write_bytes((ROOT / change.path).read_bytes())
 
-    def _failed(self, room: str, limit_s: float | None) -> str:
-        """The first test of a room that fails, or nothing."""
-        tests = TESTS.get(room, (f"tests/{room}",))
-        command = [sys.executable, "-B", "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", *tests]
-        environment = {**os.environ, "PYTHONPATH": str(self.folder), "OMP_NUM_THREADS": "1"}
-        try:
-            done = subprocess.run(
-                command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=limit_s
-            )
-        except subprocess.TimeoutExpired:
-            return "takes too long"
-        failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        return "" if done.returncode == 0 else (failed or ["no test runs"])[0].partition(" - ")[0]
+    def _failed(self, path: Path, limit_s: float | None) -> str:
+        """The first test of the room of a file that fails, or nothing."""
+        with tempfile.TemporaryFile("w+") as printed:
+            tests = get_context("fork").Process(target=_test, args=(self.folder, path, printed))
+            tests.start()
+            tests.join(limit_s)
+            if tests.exitcode is None:
+                os.killpg(tests.pid or 0, signal.SIGKILL)
+                return "takes too long"
+            printed.seek(0)
+            failed = [line for line in printed if line.startswith(("FAILED", "ERROR"))]
+        return "" if tests.exitcode == 0 else (failed or ["no test runs"])[0].partition(" - ")[0].strip()
+
+
+def _test(folder: Path, path: Path, printed: IO[str]) -> None:
+    """Run the tests of a file until one fails, in a process of its own; first those that import it."""
+    os.setsid()
+    os.dup2(printed.fileno(), 1)
+    os.dup2(printed.fileno(), 2)
+    os.chdir(folder)
+    os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    sys.path[0] = str(folder)
+    room, module = path.parts[1], ".".join(path.with_suffix("").parts)
+    listed = [folder / name for name in TESTS.get(room, (f"tests/{room}",))]
+    files = [file for one in listed for file in (sorted(one.rglob("test_*.py")) if one.is_dir() else [one])]
+    files.sort(key=lambda file: module not in file.read_text(encoding="utf-8"))
+    only = f"not test_golden_versions or {room}"
+    sys.exit(pytest.main(["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-k", only, *map(str, files)]))
 
 
 def main() -> int:
@@ -213,6 +246,9 @@ def main() -> int:
     numbered = dict(enumerate(drawn(asked.rooms, asked.number, asked.seed), start=1))
     tried = [int(one) for one in asked.only.split(",")] if asked.only else [*numbered]
     passed = []
+    for name in LIBRARIES:
+        with suppress(ImportError):
+            import_module(name)
     with tempfile.TemporaryDirectory() as place:
         here = Copy(Path(place))
         for number in tried:
