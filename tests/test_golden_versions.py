@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.identity.versions import version_of
 from intrabench.registry import registry
-from tests.versions import NETWORKS, SESSIONS, behaviour, components, difference, guard, known
+from tests.versions import NETWORKS, SESSIONS, behaviour, components, difference, guard, known, sessions
 
 COMPONENTS = {f"{room}: {spec}": (room, spec) for room, spec in components()}
 
@@ -21,9 +24,18 @@ def test_what_changes_its_behaviour_changes_its_version(name: str) -> None:
     guard(name, version_of(made), behaviour(made))
 
 
-def test_only_what_is_there_is_in_the_file() -> None:
-    written = {name for name in known() if not name.startswith("datasets: ") and name != SESSIONS}
-    assert written <= COMPONENTS.keys()
+def test_sessions_mean_the_same_under_the_same_contract(data: Path) -> None:
+    guard(SESSIONS, *sessions())
+
+
+def test_the_file_has_all_data_sets_and_nothing_that_is_gone() -> None:
+    names = {name for name in known() if name != SESSIONS}
+    cases = {name for name in names if " of test_" in name}
+    assert names - cases <= COMPONENTS.keys()
+    text = "".join(file.read_text(encoding="utf-8") for file in (Path(__file__).parent / "datasets").rglob("test_*.py"))
+    assert [name for name in cases if f"def test_{name.partition(' of test_')[2].partition('[')[0]}(" not in text] == []
+    shipped = {name for name, entry in registry.entries("datasets").items() if entry.origin == "intrabench"}
+    assert shipped == {re.split("[ :]", name)[2] for name in names if name.startswith("datasets: ")}
 
 
 def test_what_is_said_of_changes(wording: SnapshotAssertion) -> None:

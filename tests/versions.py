@@ -15,18 +15,21 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+import intrabench
 from intrabench.clickability.base import Clickability
 from intrabench.datasets.base import Dataset, Files
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.datasets.views.view import View
+from intrabench.engine.session_spec import CONTRACT
 from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
@@ -61,6 +64,14 @@ NETWORKS = (
     *("sam", "medsam", "mobile_sam", "litemedsam", "scribbleprompt_sam", "sammed2d", "scribbleprompt_unet", "sam2"),
     *("sam2_video", "medsam2", "sammed3d", "sammed3d_turbo", "segvol"),
 )
+PLAYERS = ("model", "prompter", "dataset")
+TEXTS = (
+    *PLAYERS,
+    *(f"{one}_version" for one in PLAYERS),
+    *("plane", "target", "round", "status", "error", "ended", "adapted", "prompts_hash"),
+)
+NUMBERS = ("interactions", "dof", "seconds_human", "dice", "iou", "fp_voxels", "fn_voxels", "pred_voxels")
+"""Columns of rows that say what sessions gave."""
 METHODS = ("grid", "random", "slic", "slico", "sitk_slic", "watershed", "compact_watershed")
 """Methods of superpixels; those of OpenCV may round otherwise on other machines."""
 PHANTOM = "phantom:shape=8x24x28,instances=2"
@@ -82,7 +93,7 @@ UPDATE = False
 
 def guard(name: str, version: str, behaviour: Any) -> None:
     """Fail if something behaves otherwise than the file says of this version; `behaviour` is plain data."""
-    digest = hashlib.sha256(json.dumps(behaviour, sort_keys=True).encode()).hexdigest()[:16]
+    digest = _digest(json.dumps(behaviour, sort_keys=True).encode())
     then, now = known(), {"version": version, "behaviour": digest}
     problem = difference(name, then.get(name), now)
     if problem.endswith(UNWRITTEN) and UPDATE:
@@ -90,6 +101,10 @@ def guard(name: str, version: str, behaviour: Any) -> None:
         FILE.write_text(text + "\n", encoding="utf-8")
     elif problem:
         raise AssertionError(problem)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def difference(name: str, then: dict[str, str] | None, now: dict[str, str]) -> str:
@@ -112,15 +127,15 @@ def guard_case(stored: StoredCase, dataset: Dataset, pixels: bool = True) -> Non
     """`guard` of a case that this test converted. pixels: the image counts, too, else only its shape."""
     volume, parts = stored.volume, []
     for target in stored.targets():
-        masks = [mask.to_array(volume.shape) for mask in (target.mask, target.ignore)]
-        parts.append([target.id, target.person, *(hashlib.sha256(mask.tobytes()).hexdigest() for mask in masks)])
-    image = hashlib.sha256(volume.array.tobytes()).hexdigest() if pixels else ""
+        masks = [[*mask.box, _digest(mask.array.tobytes())] for mask in (target.mask, target.ignore)]
+        parts.append([target.id, target.person, *masks])
+    image = _digest(volume.array.tobytes()) if pixels else ""
     test = os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition(" ")[0]
     name = f"datasets: {dataset.spec} {stored.index.case} of {test}"
     guard(name, version_of(dataset), [list(volume.array.shape), list(volume.spacing_mm), image, parts])
 
 
-def components() -> Iterator[tuple[registry.Room, str]]:
+def components() -> Iterator[tuple[str, str]]:
     for name, entry in registry.entries("prompters").items():
         if entry.origin == "intrabench" and name not in ("partition", "human", "recorded"):  # which give nothing
             yield "prompters", TELLING.get(name, name)
@@ -138,6 +153,31 @@ def components() -> Iterator[tuple[registry.Room, str]]:
         yield "superpixels", name
     for spec in DATASETS:
         yield "datasets", spec
+
+
+def sessions() -> tuple[str, Any]:
+    """The version of the meaning of rows, with those of all that played, and what a dozen sessions gave.
+
+    They are played in the folder where the process works.
+    """
+    asked: Sequence[dict[str, Any]] = (
+        {"model": ["box_fill", "interval"], "prompter": ["box_interp:n=3+scribble", "point_interp", "click_center"]},
+        {"model": "interval", "prompter": "davis_slices", "joint": "others=negative,overlap=score"},
+        {"model": "interval", "prompter": ["box_prop", "box_middle+click_slice"], "stop": "dice=0.9", "strict": True},
+    )
+    sagittal = "phantom:shape=40x36x12,spacing=1x1x4,instances=2"
+    scans = ("phantom:shape=12x40x48,instances=1", f"{PHANTOM},seed=1", sagittal)
+    runs = [
+        intrabench.run(**one, dataset=scan, rounds=2, workers=0, out=f"out-{number}")
+        for number, (one, scan) in enumerate(zip(asked, scans, strict=True))
+    ]
+    rows = pl.concat([run.select(*TEXTS, *NUMBERS) for run in runs])
+    rows = rows.sort("dataset", "model", "prompter", "target", "round")
+    rows = rows.with_columns(pl.col(NUMBERS).cast(pl.Float64).round(6))
+    parts = sorted({f"{row[one]} {row[f'{one}_version']}" for row in rows.iter_rows(named=True) for one in PLAYERS})
+    versions = [f"{one}_version" for one in PLAYERS]
+    assert rows.n_unique(("dataset", "model", "prompter", "target")) == 12
+    return ", ".join([f"contract {CONTRACT}", *parts]), rows.drop(versions).rows()
 
 
 def _targets() -> list[Target]:
@@ -311,7 +351,9 @@ def _segmented(model: Model) -> Any:
             found[kind] = [[*answer.update.box], answer.update.pack().tolist()]
             if network:
                 clicks = "point" in model.accepts
-                more = Prompts(points=[(4, 15, 17, 0), (6, 22, 26, 1)]) if clicks else boxes({4: (8, 9, 20, 21)})
+                more = (
+                    Prompts(points=np.array([(4, 15, 17, 0), (6, 22, 26, 1)])) if clicks else boxes({4: (8, 9, 20, 21)})
+                )
                 corrected = Request(kind, (*turns, Turn(more)), answer.update, answer.memory)
                 after = _answer(image, corrected)
                 found[kind] = [_blocks(one.update.to_array(SHAPE), 0.25) for one in (answer, after)]
