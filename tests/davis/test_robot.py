@@ -94,6 +94,15 @@ def test_a_disk_that_was_missed_gets_no_published_stroke_and_a_mended_one_in_its
     assert stroke.tolist() == [[30, 41]]
 
 
+def test_an_error_without_a_thick_part_gets_no_published_stroke_and_a_mended_one_along_it() -> None:
+    line = np.zeros((9, 420), bool)
+    line[4, 10:410] = True
+    assert PUBLISHED.strokes(line) == []
+    (stroke,) = MENDED.strokes(line)
+    assert np.allclose(stroke[:, 0], 4)
+    assert sorted((stroke[0, 1], stroke[-1, 1])) == [10, 409]
+
+
 @given(st.integers(0, 10**6), st.sampled_from([None, (1.0, 1.0), (0.7, 0.7), (3.0, 0.8)]))
 def test_mended_strokes_lie_inside_the_error_and_are_never_missing(
     seed: int, spacing_mm: tuple[float, float] | None
