@@ -92,6 +92,8 @@ def test_a_disk_that_was_missed_gets_no_published_stroke_and_a_mended_one_in_its
     assert PUBLISHED.strokes(disk) == []
     (stroke,) = MENDED.strokes(disk)
     assert stroke.tolist() == [[30, 41]]
+    (stroke,) = MENDED.strokes(np.pad(disk, ((400, 20), (700, 30))))
+    assert stroke.tolist() == [[430, 741]]
 
 
 def test_an_error_without_a_thick_part_gets_no_published_stroke_and_a_mended_one_along_it() -> None:
