@@ -19,6 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.davis import Davis, DavisInteractiveSession
 from intrabench.davis.metrics import batched_f_measure, batched_jaccard
 from intrabench.davis.report import PUBLISHED
+from intrabench.davis.sample import Sample
 from intrabench.davis.session import MOST_INTERACTIONS, OutOfTurn
 from intrabench.davis.utils.scribbles import annotated_frames, is_empty, scribbles2mask
 from intrabench.errors import IntraBenchError
@@ -132,6 +133,16 @@ def test_all_scribbles_are_given_unless_only_the_last_are_asked_for(root: Path, 
     one, two, three = strokes(only_last=True)
     assert min(one, two, three) > 0
     assert strokes() == [one, one + two, one + two + three]
+
+
+def test_after_the_last_answer_nothing_is_drawn(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(Sample, "draw", lambda self, *_: drawn.append(self.interaction))
+    session = DavisInteractiveSession(davis_root=root, report_save_dir=tmp_path, max_nb_interactions=3)
+    with session:
+        for sequence, _, _ in session.scribbles_iterator():
+            session.submit_masks(np.zeros_like(TRUTH[sequence]))
+    assert drawn == [1, 2] * 3
 
 
 @pytest.mark.parametrize("name", ["unlimited", "candidates"])
