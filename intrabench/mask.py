@@ -255,7 +255,10 @@ class Mask:
         return Mask.of(self.array & ~other.crop(self.box), self.start)
 
     def to_array(self, shape: Sequence[int]) -> NDArray[np.bool_]:
-        """The mask as a whole volume ``(z, y, x)``. For files and tests only: work per target stays in the box."""
+        """The mask in a whole volume of that shape ``(z, y, x)``; what lies outside of it is cut off, without a word.
+
+        For files and tests only: work per target stays in the box.
+        """
         return self.crop((0, 0, 0, int(shape[0]), int(shape[1]), int(shape[2])))
 
 

@@ -27,6 +27,7 @@ from intrabench.mask import Mask
 from intrabench.registry import registry
 from intrabench.results import model_cards
 from intrabench.target import Target
+from tests import versions
 from tests.server import Server, serving
 from tests.tabs import Tabs
 from tests.wording import wording as wording
@@ -52,6 +53,11 @@ get_command = cache(typer.main.get_command)  # reads the signatures of all comma
 
 
 IMPORTED = pytest.StashKey[frozenset[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Digests of behaviours are written with what syrupy writes."""
+    versions.UPDATE = config.getoption("update_snapshots", False)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

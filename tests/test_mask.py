@@ -16,6 +16,12 @@ SHAPE = (4, 5, 6)
 dense = arrays(bool, SHAPE, elements=st.booleans()) | st.just(np.zeros(SHAPE, dtype=bool))
 
 
+def test_a_whole_volume_cuts_off_what_lies_outside() -> None:
+    mask = Mask((1, 2, 3), np.ones((2, 2, 2), bool))
+    assert np.argwhere(mask.to_array((2, 3, 9))).tolist() == [[1, 2, 3], [1, 2, 4]]
+    assert not mask.to_array((1, 9, 9)).any()
+
+
 @given(dense)
 def test_there_and_back(array: np.ndarray) -> None:
     mask = Mask.of(array)

@@ -71,6 +71,12 @@ def test_an_oblique_affine_keeps_the_array_and_the_spacing(first: float, second:
     assert np.allclose(oblique.affine @ point, affine @ point)
 
 
+def test_spacing_is_rounded_to_1e_4_mm_and_below_001_mm_to_three_digits() -> None:
+    lengths = (0.97656, 1.23454, 0.000123456)
+    assert Volume.from_canonical(np.zeros((2, 2, 2)), lengths).spacing_mm == (0.9766, 1.2345, 0.000123)
+    assert Volume.from_canonical(np.zeros((2, 2, 2))).spacing_mm == (1, 1, 1)
+
+
 def test_channels_stay_last() -> None:
     array = np.random.default_rng(0).integers(0, 255, (4, 5, 6, 3)).astype(np.uint8)
     volume = Volume.from_file_order(array, np.diag([-1.0, 1, 1, 1]))

@@ -1,37 +1,47 @@
 """What the built-in components do on a small fixed input, beside their versions; tests/golden/versions.json has both.
 
-``python -m tests.versions`` writes the file, once the `version` of what behaves otherwise was raised.
+`guard` fails where something behaves otherwise under the version that the file has. Once the version was raised,
+``pytest FILE --snapshot-update`` writes the new digest. If only the input of a test changed, its entry is deleted from
+the file before.
 
-Without networks, which round differently on other machines, and without what needs a file brought by hand (rclicks,
-transalnet).
 What comes out of floating point is rounded far above what CPUs differ in; of random_walker and grabcut, which solve
-equations, only the mask of an easy case counts.
+equations, only the mask of an easy case counts. Networks are stand-ins (tests/models/stand_ins.py).
+Not here is what needs a file brought by hand (rclicks, transalnet), and what others answer (npz, gc, isegm, voxtell,
+nninteractive and its server).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import sys
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+import intrabench
 from intrabench.clickability.base import Clickability
+from intrabench.datasets.base import Dataset, Files
+from intrabench.datasets.cases.stored_case import StoredCase
+from intrabench.datasets.views.view import View
+from intrabench.engine.session_spec import CONTRACT
 from intrabench.identity.versions import version_of
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.partition_metric import PartitionMetric
-from intrabench.models.base import Answer, Model, Request
+from intrabench.models.base import Answer, Model, Predictor, Request
+from intrabench.models.parts.network_model import NetworkModel
 from intrabench.prompters.base import Prompter, Refinement
 from intrabench.prompters.hand import Hand
 from intrabench.prompters.oracle import Oracle
 from intrabench.prompters.user import Clock, User
-from intrabench.prompts import box3d, boxes, points
+from intrabench.prompts import Prompts, box3d, boxes, points
 from intrabench.registry import registry
 from intrabench.superpixels.base import Picture, Superpixels
 from intrabench.superpixels.baselines import grid_cells
@@ -43,13 +53,29 @@ from intrabench.turns import Click, DrawBox2D, Turn
 from intrabench.volume import Volume
 
 FILE = Path(__file__).parent / "golden" / "versions.json"
+SESSIONS = "sessions"
+UNWRITTEN = "does not have; run pytest FILE --snapshot-update"
 
 SHAPE, SPACING_MM = (9, 30, 32), (3.0, 1.0, 1.5)
 ROUNDS, TURNS = 3, 12
 GRID = "method=grid,segments=40"
 MODELS = ("box_fill", "random_walker", "graph_cut", "grow_from_seeds", "interval", "grabcut", f"supervoxels:{GRID}")
+NETWORKS = (
+    *("sam", "medsam", "mobile_sam", "litemedsam", "scribbleprompt_sam", "sammed2d", "scribbleprompt_unet", "sam2"),
+    *("sam2_video", "medsam2", "sammed3d", "sammed3d_turbo", "segvol"),
+)
+PLAYERS = ("model", "prompter", "dataset")
+TEXTS = (
+    *PLAYERS,
+    *(f"{one}_version" for one in PLAYERS),
+    *("plane", "target", "round", "status", "error", "ended", "adapted", "prompts_hash"),
+)
+NUMBERS = ("interactions", "dof", "seconds_human", "dice", "iou", "fp_voxels", "fn_voxels", "pred_voxels")
+"""Columns of rows that say what sessions gave."""
 METHODS = ("grid", "random", "slic", "slico", "sitk_slic", "watershed", "compact_watershed")
 """Methods of superpixels; those of OpenCV may round otherwise on other machines."""
+PHANTOM = "phantom:shape=8x24x28,instances=2"
+DATASETS = (PHANTOM, "phantom:shape=9x30x20,spacing=3x1x1,orientation=LPI,seed=3", f"{PHANTOM}+noise:sigma=0.1")
 HAND = "hand:jitter_mm=2,miss_rate=0.3,box_slack=0.1"
 TELLING = {"hand": HAND, "oracle": f"oracle:{GRID}", "autopet": "autopet:empty=counts_zero"}
 VARIANTS = (
@@ -61,29 +87,55 @@ VARIANTS = (
 """Prompters whose defaults leave a part of them out."""
 
 
-def described() -> dict[str, dict[str, str]]:
-    """Version and digest of the behaviour of each component, by room and spec."""
-    found = {}
-    for room, spec in _components():
-        made: Any = registry.make(room, spec)
-        digest = hashlib.sha256(json.dumps(_behaviour(made), sort_keys=True).encode()).hexdigest()[:16]
-        found[f"{room}: {spec}"] = {"version": version_of(made), "behaviour": digest}
+UPDATE = False
+"""Whether new digests are written; tests/conftest.py sets it, with --snapshot-update."""
+
+
+def guard(name: str, version: str, behaviour: Any) -> None:
+    """Fail if something behaves otherwise than the file says of this version; `behaviour` is plain data."""
+    digest = _digest(json.dumps(behaviour, sort_keys=True).encode())
+    then, now = known(), {"version": version, "behaviour": digest}
+    problem = difference(name, then.get(name), now)
+    if problem.endswith(UNWRITTEN) and UPDATE:
+        text = json.dumps(dict(sorted((then | {name: now}).items())), indent=1)
+        FILE.write_text(text + "\n", encoding="utf-8")
+    elif problem:
+        raise AssertionError(problem)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def difference(name: str, then: dict[str, str] | None, now: dict[str, str]) -> str:
+    """What is wrong with a component that the file had as `then`; empty if nothing is."""
+    if then == now:
+        return ""
+    if then and then["version"] == now["version"]:
+        raised = "raise `CONTRACT` in intrabench/engine/session_spec.py" if name == SESSIONS else "raise its `version`"
+        return f"{name} behaves differently, but its version still is {now['version']}; {raised}"
+    return f"{name} is version {now['version']}, which {FILE.name} {UNWRITTEN}"
+
+
+def known() -> dict[str, dict[str, str]]:
+    """What the file says, by name."""
+    found: dict[str, dict[str, str]] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
 
-def problems(then: dict[str, dict[str, str]], now: dict[str, dict[str, str]]) -> tuple[list[str], list[str]]:
-    """Components that behave otherwise under the same version; and those that the file does not have as they are."""
-    told: tuple[list[str], list[str]] = [], []
-    for name in sorted(then.keys() | now.keys()):
-        old, new = then.get(name), now.get(name)
-        if old and new and old["version"] == new["version"] and old != new:
-            told[0].append(f"{name} behaves differently, but its version still is {new['version']}; raise its version")
-        elif old != new:
-            told[1].append(f"{name} is {new} and was {old}; run python -m tests.versions")
-    return told
+def guard_case(stored: StoredCase, dataset: Dataset, pixels: bool = True) -> None:
+    """`guard` of a case that this test converted. pixels: the image counts, too, else only its shape."""
+    volume, parts = stored.volume, []
+    for target in stored.targets():
+        masks = [[*mask.box, _digest(mask.array.tobytes())] for mask in (target.mask, target.ignore)]
+        parts.append([target.id, target.person, *masks])
+    image = _digest(volume.array.tobytes()) if pixels else ""
+    test = os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition(" ")[0]
+    name = f"datasets: {dataset.spec} {stored.index.case} of {test}"
+    guard(name, version_of(dataset), [list(volume.array.shape), list(volume.spacing_mm), image, parts])
 
 
-def _components() -> Iterator[tuple[registry.Room, str]]:
+def components() -> Iterator[tuple[str, str]]:
     for name, entry in registry.entries("prompters").items():
         if entry.origin == "intrabench" and name not in ("partition", "human", "recorded"):  # which give nothing
             yield "prompters", TELLING.get(name, name)
@@ -95,10 +147,37 @@ def _components() -> Iterator[tuple[registry.Room, str]]:
     for name, entry in registry.entries("metrics").items():
         if entry.origin == "intrabench":
             yield "metrics", name
-    for name in MODELS:
+    for name in (*MODELS, *NETWORKS):
         yield "models", name
     for name in METHODS:
         yield "superpixels", name
+    for spec in DATASETS:
+        yield "datasets", spec
+
+
+def sessions() -> tuple[str, Any]:
+    """The version of the meaning of rows, with those of all that played, and what a dozen sessions gave.
+
+    They are played in the folder where the process works.
+    """
+    asked: Sequence[dict[str, Any]] = (
+        {"model": ["box_fill", "interval"], "prompter": ["box_interp:n=3+scribble", "point_interp", "click_center"]},
+        {"model": "interval", "prompter": "davis_slices", "joint": "others=negative,overlap=score"},
+        {"model": "interval", "prompter": ["box_prop", "box_middle+click_slice"], "stop": "dice=0.9", "strict": True},
+    )
+    sagittal = "phantom:shape=40x36x12,spacing=1x1x4,instances=2"
+    scans = ("phantom:shape=12x40x48,instances=1", f"{PHANTOM},seed=1", sagittal)
+    runs = [
+        intrabench.run(**one, dataset=scan, rounds=2, workers=0, out=f"out-{number}")
+        for number, (one, scan) in enumerate(zip(asked, scans, strict=True))
+    ]
+    rows = pl.concat([run.select(*TEXTS, *NUMBERS) for run in runs])
+    rows = rows.sort("dataset", "model", "prompter", "target", "round")
+    rows = rows.with_columns(pl.col(NUMBERS).cast(pl.Float64).round(6))
+    parts = sorted({f"{row[one]} {row[f'{one}_version']}" for row in rows.iter_rows(named=True) for one in PLAYERS})
+    versions = [f"{one}_version" for one in PLAYERS]
+    assert rows.n_unique(("dataset", "model", "prompter", "target")) == 12
+    return ", ".join([f"contract {CONTRACT}", *parts]), rows.drop(versions).rows()
 
 
 def _targets() -> list[Target]:
@@ -122,7 +201,7 @@ def _answers(target: Target) -> list[Mask]:
     return [Mask.of(one) for one in (shifted, cut, more)]
 
 
-def _behaviour(made: Any) -> Any:
+def behaviour(made: Any) -> Any:
     """What a component does, as plain data."""
     if isinstance(made, Prompter):
         return [[turn.to_json() for turn in _turns(made, target)] for target in _targets()]
@@ -134,6 +213,8 @@ def _behaviour(made: Any) -> Any:
         return [_map(made, target) for target in _targets()]
     if isinstance(made, Superpixels):
         return made.segment(Picture(_cuboid().array[..., None].astype(np.float32) / 255, _cuboid()), 30).tolist()
+    if isinstance(made, Dataset):
+        return _converted(made)
     if isinstance(made, PartitionMetric):
         return _compared(made)
     if isinstance(made, Metric):
@@ -201,6 +282,29 @@ def _scores(metric: Metric, target: Target) -> list[float | None]:
     return [None if value is None else round(float(value), 9) for value in values]
 
 
+def _converted(dataset: Dataset) -> Any:
+    """Targets, and means of blocks of the image."""
+    origin = dataset
+    while isinstance(origin, View):
+        origin = origin.base
+    found = []
+    for case in dataset.cases():
+        volume, targets = origin.load(case, Files(Path(), Path()))
+        image = dataset.seen(replace(volume, case=case))
+        masks = [dataset.moved(target).mask for target in targets]
+        found.append([list(image.spacing_mm), _blocks(image.array, 50), [[*one.box, one.voxels] for one in masks]])
+    return found
+
+
+def _blocks(array: NDArray[Any], step: float) -> list[float]:
+    """Means of blocks of 1 x 6 x 6 voxels, rounded to whole steps."""
+    starts = [np.arange(0, side, size) for side, size in zip(array.shape, (1, 6, 6), strict=True)]
+    sums, voxels = array.astype(np.float64), np.ones(array.shape)
+    for axis, start in enumerate(starts):
+        sums, voxels = np.add.reduceat(sums, start, axis=axis), np.add.reduceat(voxels, start, axis=axis)
+    return np.rint(sums / voxels / step).ravel().tolist()
+
+
 def _compared(metric: PartitionMetric) -> list[float | None]:
     """In a volume and in a picture."""
     targets, values = _targets(), list[float | None]()
@@ -225,33 +329,38 @@ def _cuboid() -> Volume:
 
 
 def _segmented(model: Model) -> Any:
-    """The masks of a bright cuboid in dark noise: after a box on its middle slice, and after clicks on it."""
+    """The masks of a bright cuboid in dark noise: after a box on its middle slice, and after clicks on it.
+
+    Those of networks in parts of blocks, and also after a correction.
+    """
     volume = _cuboid()
     box = boxes({4: (6, 7, 22, 24)})
     asked = {"box2d": [box], "box3d": [box3d((2, 6, 7, 7, 22, 24))], "point": [points([(4, 14, 15)]), box]}
+    network = isinstance(model, NetworkModel)
+    if network:
+        from tests.models.stand_ins import stand_in
+
+        model = stand_in(model)
     found = {}
     with model.open(volume) as image:
-        for kind, given in asked.items():
-            given = [one for one in given if one.kinds <= model.accepts]
-            if given:
-                (answer,) = image.segment([Request(kind, tuple(Turn(one) for one in given))])
-                assert isinstance(answer, Answer), answer
-                found[kind] = [list(answer.update.box), answer.update.pack().tolist()]
+        for kind, prompts in asked.items():
+            turns = tuple(Turn(one) for one in prompts if one.kinds <= model.accepts)
+            if not turns:
+                continue
+            answer = _answer(image, Request(kind, turns))
+            found[kind] = [[*answer.update.box], answer.update.pack().tolist()]
+            if network:
+                clicks = "point" in model.accepts
+                more = (
+                    Prompts(points=np.array([(4, 15, 17, 0), (6, 22, 26, 1)])) if clicks else boxes({4: (8, 9, 20, 21)})
+                )
+                corrected = Request(kind, (*turns, Turn(more)), answer.update, answer.memory)
+                after = _answer(image, corrected)
+                found[kind] = [_blocks(one.update.to_array(SHAPE), 0.25) for one in (answer, after)]
     return found
 
 
-def main() -> int:
-    """Write the file, unless something behaves otherwise under the same version."""
-    then = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
-    now = described()
-    silent, _ = problems(then, now)
-    if silent:
-        print("\n".join(silent))
-        return 1
-    FILE.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-    print(f"wrote {FILE}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def _answer(image: Predictor, request: Request) -> Answer:
+    (answer,) = image.segment([request])
+    assert isinstance(answer, Answer), answer
+    return answer

@@ -30,7 +30,7 @@ BASES: dict[Room, tuple[str, ...]] = {
     "clickability": ("Clickability", "Saliency"),
     "superpixels": ("Superpixels", "SliceSuperpixels"),
 }
-"""The base classes of each room, all of which can be imported from `intrabench`."""
+"""The base classes of each room. All but `SamFamily` and `Saliency` can be imported from `intrabench`."""
 
 KINDS = {"Refinement": "refinement", "Modifier": "modifier", "PartitionMetric": "metric of superpixels"}
 """What classes with these bases are called, where a room has several kinds of classes."""

@@ -20,6 +20,7 @@ from intrabench.datasets.bsds500 import ARCHIVE
 from intrabench.datasets.cases import store
 from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
+from tests.versions import guard_case
 
 ONE, TWO = np.zeros((20, 30), np.uint16), np.ones((20, 30), np.uint16)
 ONE[:, 12:], TWO[:8], TWO[12:, 20:] = 1, 2, 5
@@ -75,6 +76,7 @@ def test_photographs_and_what_people_drew(archive: Path) -> None:
         ("person2.2", "person2", 240),
         ("person2.3", "person2", 80),
     ]
+    guard_case(stored, bsds, pixels=False)
 
 
 def test_without_the_archive_the_cases_are_unknown(data: Path) -> None:

@@ -27,6 +27,7 @@ from intrabench.target import Target
 from intrabench.turns import DrawScribble
 from tests.datasets.folder.made import NO_FILES
 from tests.datasets.folder.test_videos import LABELS, videos
+from tests.versions import guard_case
 
 Lines = dict[int, list[tuple[int, list[list[float]]]]]
 PEOPLE: list[Lines] = [
@@ -98,6 +99,7 @@ def test_videos_objects_and_what_people_drew(downloads: Path) -> None:
     assert drawn(one) == [[[[1, 3, x] for x in range(4, 9)], edge], [[[0, y, 4] for y in range(4, 7)]], []]
     assert [[stroke.label for stroke in person] for person in one.scribbles] == [[1, 0], [1], []]
     assert [len(person) for person in two.scribbles] == [2, 0, 1]
+    guard_case(stored, dataset, pixels=False)
 
 
 def test_the_seed_is_the_person_who_begins(downloads: Path) -> None:

@@ -20,6 +20,7 @@ from intrabench.fetch.download import DownloadError
 from intrabench.mask import Array
 from intrabench.registry import registry
 from intrabench.volume import Grid
+from tests.versions import guard_case
 
 NAMES = ("spine_ct", "spine_mr", "brain_mni", "lung_tumour", "brain_tumour", "nsclc_gtv")
 EXPECTED: dict[tuple[str, str], tuple[tuple[int, int, int], tuple[float, float, float], str, dict[str, int]]] = {
@@ -73,6 +74,7 @@ def test_what_is_inside(root: Path, name: str, case: str) -> None:
     assert found.volume.array.dtype == np.dtype(dtype)
     assert {info.id: info.voxels for info in found.index.targets} == voxels
     assert {target.id: target.mask.voxels for target in found.targets()} == voxels
+    guard_case(found, registry.make("datasets", name))
 
 
 def test_intensities(root: Path) -> None:
@@ -98,6 +100,7 @@ def test_the_average_brain(root: Path, structures: str, count: int) -> None:
     if structures != "cortical":
         assert sizes["brainstem"] == 31021
         assert sizes["right_hippocampus"] == 6561
+    guard_case(found, registry.make("datasets", f"brain_mni:structures={structures}"), pixels=False)
 
 
 def test_left_is_left(root: Path) -> None:

@@ -135,14 +135,14 @@ def test_thin_volumes(shape: tuple[int, int, int]) -> None:
 
 def test_large_is_quick_and_lean() -> None:
     phantom = Phantom((100, 512, 512), (1.5, 0.8, 0.8), "LPS", 100)
-    started = time.perf_counter()
+    started = time.process_time()
     tracemalloc.start()
     volume, targets = made(phantom)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(targets) == 100
     assert peak < volume.array.nbytes + 30e6  # a few planes and blobs
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_specs_go_both_ways() -> None:

@@ -20,6 +20,7 @@ from intrabench.datasets.photo_sets import PhotoSet
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Array
 from intrabench.registry import registry
+from tests.versions import guard_case
 from tests.wording import without_reasons
 
 RNG = np.random.default_rng(0)
@@ -87,6 +88,7 @@ def check(dataset: PhotoSet, case: str, picture: Array, ids: Array) -> None:
         assert target.label == "object"
         assert np.array_equal(target.mask.to_array(scene.volume.shape)[0], ids == target.instance)
         assert np.array_equal(target.ignore.to_array(scene.volume.shape)[0], ids == -1)
+    guard_case(scene, dataset, pixels=False)
 
 
 def test_grabcut(pack: Pack) -> None:

@@ -21,6 +21,7 @@ from intrabench.errors import IntraBenchError
 from intrabench.registry import registry
 from tests.conftest import Said
 from tests.datasets.test_bsds500 import ONE, TWO, archive, picture
+from tests.versions import guard_case
 from tests.wording import without_reasons
 
 __all__ = ["archive"]
@@ -89,6 +90,7 @@ def test_a_photograph_and_its_segments(data: Path, name: str) -> None:
     for value, one in zip((1, 2, 5), targets, strict=True):
         segments += value * one.mask.to_array((1, 20, 30))[0]
     assert np.array_equal(segments, TWO)
+    guard_case(stored, dataset, pixels=False)
 
 
 def test_the_benchmark_trained_on_a_third_of_sbd() -> None:

@@ -92,6 +92,17 @@ def test_a_disk_that_was_missed_gets_no_published_stroke_and_a_mended_one_in_its
     assert PUBLISHED.strokes(disk) == []
     (stroke,) = MENDED.strokes(disk)
     assert stroke.tolist() == [[30, 41]]
+    (stroke,) = MENDED.strokes(np.pad(disk, ((400, 20), (700, 30))))
+    assert stroke.tolist() == [[430, 741]]
+
+
+def test_an_error_without_a_thick_part_gets_no_published_stroke_and_a_mended_one_along_it() -> None:
+    line = np.zeros((9, 420), bool)
+    line[4, 10:410] = True
+    assert PUBLISHED.strokes(line) == []
+    (stroke,) = MENDED.strokes(line)
+    assert np.allclose(stroke[:, 0], 4)
+    assert sorted((stroke[0, 1], stroke[-1, 1])) == [10, 409]
 
 
 @given(st.integers(0, 10**6), st.sampled_from([None, (1.0, 1.0), (0.7, 0.7), (3.0, 0.8)]))

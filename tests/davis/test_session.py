@@ -19,6 +19,7 @@ from syrupy.assertion import SnapshotAssertion
 from intrabench.davis import Davis, DavisInteractiveSession
 from intrabench.davis.metrics import batched_f_measure, batched_jaccard
 from intrabench.davis.report import PUBLISHED
+from intrabench.davis.sample import Sample
 from intrabench.davis.session import MOST_INTERACTIONS, OutOfTurn
 from intrabench.davis.utils.scribbles import annotated_frames, is_empty, scribbles2mask
 from intrabench.errors import IntraBenchError
@@ -105,6 +106,8 @@ def test_the_recorded_sessions(name: str, root: Path, tmp_path: Path) -> None:
             table.select(*keys, "jaccard", "contour", "j_and_f", "timing").sort(keys) for table in (found, stored)
         )
         assert one.select(keys).equals(other.select(keys))
+        for part in found.partition_by(keys[:3]):
+            assert part.equals(part.sort("object_id", "frame"))
         assert np.allclose(one.drop(keys).to_numpy(), other.drop(keys).to_numpy(), rtol=0, atol=1e-12)
     assert pl.read_csv(file).columns == ["", *PUBLISHED] == expected["csv_columns"].split(",")
     metric = expected["params"].get("metric_to_optimize", "J_AND_F")
@@ -115,6 +118,31 @@ def test_the_recorded_sessions(name: str, root: Path, tmp_path: Path) -> None:
     assert made["metric_at_threshold"] == pytest.approx(told["metric_at_threshold"], abs=1e-12)
     assert np.allclose(made["curve"]["time"], told["curve"]["time"], rtol=0, atol=1e-12)
     assert np.allclose(made["curve"][metric], told["curve"][metric], rtol=0, atol=1e-12)
+
+
+def test_all_scribbles_are_given_unless_only_the_last_are_asked_for(root: Path, tmp_path: Path) -> None:
+    def strokes(**asked: bool) -> list[int]:
+        session = DavisInteractiveSession(davis_root=root, report_save_dir=tmp_path, max_nb_interactions=3)
+        found = []
+        with session:
+            for sequence, scribbles, _ in session.scribbles_iterator(**asked):
+                found.append(sum(map(len, scribbles["scribbles"])))
+                session.submit_masks(np.zeros_like(TRUTH[sequence]))
+        return found[:3]
+
+    one, two, three = strokes(only_last=True)
+    assert min(one, two, three) > 0
+    assert strokes() == [one, one + two, one + two + three]
+
+
+def test_after_the_last_answer_nothing_is_drawn(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(Sample, "draw", lambda self, *_: drawn.append(self.interaction))
+    session = DavisInteractiveSession(davis_root=root, report_save_dir=tmp_path, max_nb_interactions=3)
+    with session:
+        for sequence, _, _ in session.scribbles_iterator():
+            session.submit_masks(np.zeros_like(TRUTH[sequence]))
+    assert drawn == [1, 2] * 3
 
 
 @pytest.mark.parametrize("name", ["unlimited", "candidates"])

@@ -33,7 +33,7 @@ def started(monkeypatch: pytest.MonkeyPatch, data: object) -> Iterator[Started]:
     left = []
     for process in processes:
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             left.append(process)
             process.kill()

@@ -158,7 +158,7 @@ BEGUN, END = Semaphore(0), Event()
 def waiting(*_: Any) -> TaskResult:
     """A task of a worker in this process."""
     BEGUN.release()
-    END.wait(30)
+    END.wait(120)
     return TaskResult(missing=17)
 
 
@@ -178,9 +178,9 @@ def test_the_only_worker_is_replaced_when_it_has_ended_and_its_task_goes_on() ->
         (first,) = cluster.seats
         try:
             outcome = threads.submit(cluster.executors[0]._done, waiting, TaskMessage(0, "case"), "play", "case", 1)
-            assert BEGUN.acquire(timeout=20)
+            assert BEGUN.acquire(timeout=120)
             client.retire_workers([first], close_workers=True, remove=True)
-            until = time.monotonic() + 30
+            until = time.monotonic() + 120
             while not BEGUN.acquire(timeout=0.05):
                 assert time.monotonic() < until, f"nobody goes on: {set(cluster.seats)}"
                 cluster._looked = 0.0

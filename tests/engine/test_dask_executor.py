@@ -134,7 +134,7 @@ def test_a_scheduler_that_does_not_answer_ends_the_run(
     monkeypatch.setattr(discovery, "SILENT_SECONDS", 0.1)
     end = Event()
     with pytest.raises(Unfinished) as caught:
-        answered(lambda: end.wait(30))
+        answered(lambda: end.wait(120))
     assert caught == wording
     end.set()
 
@@ -315,14 +315,14 @@ def test_the_end_of_a_run_ends_what_a_worker_still_does(
 
     def play(task: TaskMessage) -> TaskResult:
         begun.set()
-        end.wait(30)
+        end.wait(120)
         return TaskResult(stopped=end.is_set())
 
     monkeypatch.setattr(dask_worker, "_played", play)
     monkeypatch.setattr(dask_worker.executor, "stop", end.set)
     thread = Thread(target=dask_worker.play, args=(TASK, "one"))
     thread.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     dask_worker.close(finished=True)
     thread.join()
     assert end.is_set()

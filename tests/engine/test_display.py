@@ -209,7 +209,7 @@ def test_steps_without_a_run_are_a_line_on_a_terminal_that_goes(
         pass
     assert err.getvalue() == ""
     with showing_steps(), progress.step("writing", (what := "writing mask 3 of 40"), "sub-" + "1" * 90):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while "mask" not in err.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
     assert f"{what}: sub-{'1' * 51}..." in err.getvalue()
@@ -255,7 +255,7 @@ def test_what_is_said_to_the_line_is_drawn(monkeypatch: pytest.MonkeyPatch) -> N
     err = terminal(monkeypatch)
     with showing_steps() as say:
         say("computing tables and curves")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while "curves" not in err.getvalue() and time.monotonic() < deadline:
             time.sleep(0.01)
     assert "computing tables and curves" in err.getvalue()
@@ -275,7 +275,7 @@ def test_lines_come_although_nothing_happens(
     with Console() as console:
         console.begin(2, 0)
         console.doing("1", "loading sam")
-        deadline, said = time.monotonic() + 30, ""
+        deadline, said = time.monotonic() + 120, ""
         while "loading" not in said and time.monotonic() < deadline:
             said += capsys.readouterr().err
             time.sleep(0.01)

@@ -33,7 +33,7 @@ def failing(error: BaseException) -> Callable[[], None]:
 def test_the_first_error_stops_the_others_and_is_raised() -> None:
     stopped, ended = Event(), list[bool]()
     with pytest.raises(ValueError, match="broken"):
-        run_threads([lambda: ended.append(stopped.wait(10)), failing(ValueError("broken"))], stopped.set)
+        run_threads([lambda: ended.append(stopped.wait(120)), failing(ValueError("broken"))], stopped.set)
     assert ended == [True]
 
 
@@ -51,7 +51,7 @@ def test_calls_that_come_later_are_made(monkeypatch: pytest.MonkeyPatch) -> None
         asked.append(1)
         return [late.set] if len(asked) == 1 else []
 
-    run_threads([lambda: late.wait(10)], lambda: None, more)
+    run_threads([lambda: late.wait(120)], lambda: None, more)
     assert late.is_set()
 
 
@@ -61,7 +61,7 @@ def test_ctrl_c_waits_for_all_that_was_stopped() -> None:
     def ending() -> None:
         time.sleep(0.05)  # it is waited for now
         signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
-        stopped.wait(10)
+        stopped.wait(120)
         time.sleep(0.05)  # handing over what is complete
         ended.append(True)
 

@@ -145,7 +145,7 @@ def test_an_interruption_is_not_kept_waiting_for_the_answer(remotely: Remotely, 
         with pytest.raises(KeyboardInterrupt):
             image.segment([asked(0)])
         assert started[-1].poll() is not None, "nobody waits for its answer any more"
-    assert time.monotonic() - before < 30
+    assert time.monotonic() - before < 60
 
 
 def test_memories_are_forgotten_over_there_when_they_are_no_longer_needed_here(remotely: Remotely) -> None:

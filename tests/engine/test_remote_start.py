@@ -80,7 +80,7 @@ def test_a_plugin_that_does_not_load_over_there_is_told(started: Started, wordin
         RemoteModel(PYTHON, "killer", Runtime(), [Path("moody.py")])
     assert str(caught.value) == wording
     del caught
-    assert [process.wait(10) for process in started] == [0]  # nobody talks to it any more
+    assert [process.wait(60) for process in started] == [0]  # nobody talks to it any more
 
 
 @pytest.mark.parametrize("models", [["wanting"], ["killer", "wanting"]], ids=["first", "second"])

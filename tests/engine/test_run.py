@@ -352,7 +352,7 @@ def hasty(*words: str) -> None:
 
 
 def wait_for_part(folder: Path, process: Process) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not list(folder.glob("rows/*.parquet")):
         assert process.wait(0.01) is None, "the run ended before it could be disturbed"
         assert time.monotonic() < deadline

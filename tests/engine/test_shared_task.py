@@ -57,7 +57,7 @@ def test_the_owner_waits_for_those_who_help() -> None:
         shared.played()
         assert not waiting.done()
         shared.played()
-        assert waiting.result(10) is None
+        assert waiting.result(60) is None
 
 
 def test_a_single_image_is_shared_by_two_workers_unless_it_is_encoded(

@@ -51,7 +51,7 @@ class Listener:
             while True:
                 caller, _ = self.socket.accept()
                 with caller, suppress(OSError):
-                    caller.settimeout(2)
+                    caller.settimeout(60)
                     self.got.append(caller.recv(1 << 20))
                     caller.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 

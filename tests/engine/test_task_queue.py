@@ -57,7 +57,7 @@ def test_a_hand_that_has_loaded_a_network_waits_for_its_next_case() -> None:
         time.sleep(0.1)
         assert not coming.done()  # although there is a group of B
         ready(made, "2")
-        assert names(coming.result(10)) == [(A, "2")]
+        assert names(coming.result(60)) == [(A, "2")]
     assert names(made.next(A)) == [(B, "1")]  # no case is coming any more
 
 
@@ -67,25 +67,26 @@ def test_it_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     made.next(None)
     began = time.monotonic()
     assert names(made.next(A)) == [(B, "1")]
-    assert 0.2 <= time.monotonic() - began < 5
+    assert time.monotonic() - began >= 0.2
 
 
 def test_it_waits_a_little_where_another_model_takes_a_fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_queue, "START_SECONDS", 0.2)
-    for apart, least in ((True, 0.2), (False, 0.0)):
+    for apart, seconds in ((True, 0.2), (False, 60.0)):
+        monkeypatch.setattr(task_queue, "START_SECONDS", seconds)
         made = TaskQueue([A, LIGHT], [(None, "1")], apart=apart)  # type: ignore[list-item]
         made.case()
         made.add(task(A, "1"))
         began = time.monotonic()
         assert names(made.next(LIGHT)) == [(A, "1")]
-        assert least <= time.monotonic() - began < least + 5
+        assert (time.monotonic() - began >= seconds) == apart
 
 
-def test_a_hand_that_has_loaded_nothing_takes_what_is_there() -> None:
+def test_a_hand_that_has_loaded_nothing_takes_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_queue, "PATIENCE_SECONDS", 60.0)
     made = of_two_cases()
     began = time.monotonic()
     assert names(made.next(LIGHT), made.next(LIGHT), made.next(None)) == [(LIGHT, "1"), (A, "1"), (B, "1")]
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 60
 
 
 def test_one_that_waits_does_not_take_the_call_of_another() -> None:
@@ -95,6 +96,6 @@ def test_one_that_waits_does_not_take_the_call_of_another() -> None:
         patient, idle = threads.submit(made.next, A), threads.submit(made.next, None)
         time.sleep(0.1)
         made.add(task(B, "extra"))
-        assert names(idle.result(5)) == [(B, "extra")]
+        assert names(idle.result(60)) == [(B, "extra")]
         made.stop()
-        assert patient.result(5) is None
+        assert patient.result(60) is None

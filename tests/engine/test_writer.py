@@ -57,7 +57,7 @@ def test_a_part_waits_no_longer_than_a_moment(tmp_path: Path, monkeypatch: pytes
     writer.take(part("first"))
     writer.take(part("b"))
     writer.once_written(written.set)
-    assert written.wait(30)
+    assert written.wait(120)
     assert writer.store.finished(0) == {"first", "b"}
 
 

@@ -233,7 +233,7 @@ def test_after_a_drip_it_goes_on(server: Server, tmp_path: Path, monkeypatch: py
             handler.send_header("Content-Length", str(len(BODY)))
             handler.end_headers()
             handler.wfile.write(BODY[:100_000])
-            over.wait(20)
+            over.wait(120)
 
     server.answers = [send, the_rest_of(BODY)]
     assert download(server.url, tmp_path / "a", checksum=CHECKSUM).read_bytes() == BODY

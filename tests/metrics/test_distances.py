@@ -156,7 +156,14 @@ def test_a_tolerance_is_in_one_unit() -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["hd95", "hd:percentile=99,definition=monai,miss=374mm", "assd:definition=medpy", "nsd:tolerance_voxels=2", "dice"],
+    [
+        "hd",
+        "hd95",
+        "hd:percentile=99,definition=monai,miss=374mm",
+        "assd:definition=medpy",
+        "nsd:tolerance_voxels=2",
+        "dice",
+    ],
 )
 def test_what_a_metric_declares(spec: str, wording: SnapshotAssertion) -> None:
     assert json.dumps(metric(spec).about(), indent=1) == wording

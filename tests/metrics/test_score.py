@@ -13,7 +13,7 @@ from intrabench.metrics import lookup
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts import surface
-from intrabench.metrics.score import score
+from intrabench.metrics.score import Scoring, score
 from intrabench.target import Target
 from intrabench.volume import Volume
 from tests.conftest import make_target
@@ -72,6 +72,8 @@ def test_spacing_is_in_the_surfaces() -> None:
 
 def test_only_what_is_asked_for_is_measured(ball: np.ndarray) -> None:
     voxels = ["fp_voxels", "fn_voxels", "pred_voxels"]
+    nothing_left, much = (Scoring(make_target(ball), Mask.of(ball), some) for some in ([], BASIC))
+    assert (nothing_left.voxels, much.voxels) == (0, 13**3)
     assert list(score(make_target(ball), Mask.of(ball), []).columns) == [*voxels, "dice", "iou"]
     assert list(columns(make_target(ball), ball)) == [*voxels, "dice", "iou", "nsd_2mm", "hd95_mm"]
 

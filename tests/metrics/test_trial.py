@@ -51,6 +51,11 @@ def test_what_works_on_some_pair_is_not(value: str) -> None:
     assert try_out([metric("assd"), mine(value)]) == []
 
 
+def test_what_numpy_warns_of_is_not_told(recwarn: pytest.WarningsRecorder) -> None:
+    assert try_out([mine("1.0 - float(pair.before.array.mean() / pair.before.array[:0].mean() > 0)")]) == []
+    assert not recwarn.list
+
+
 def test_what_has_no_value_is_told(wording: SnapshotAssertion) -> None:
     assert try_out([mine("None")]) == wording
 

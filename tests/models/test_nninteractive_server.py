@@ -252,7 +252,7 @@ def test_a_run_outlives_its_server_and_the_same_command_completes_it(data: Path)
     address = process.stdout.readline().split(" at ")[1].strip().rstrip("/")
     with pytest.warns(FailedSessions):
         found = intrabench.run(address, "point_interp:n=3", DATA, out="out")
-    assert process.wait(20) == 9
+    assert process.wait(120) == 9
     process.end()
     first, second = found.sort("target").select("status", "error").rows()
     assert first == ("ok", "")

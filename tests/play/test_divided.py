@@ -54,9 +54,9 @@ def row_of(answer: Any, *more: PartitionMetric) -> dict[str, Any]:
 
 
 def test_superpixels_are_scored_by_the_metrics() -> None:
-    answer = Answer(Mask.empty(), seconds=0.5, encode_seconds=2.0, notes=("b", "a", "a"), partition=FOUND)
+    answer = Answer(Mask.empty(), seconds=0.5, encode_seconds=2.0, notes=(*"hcbgaefdjilk", "a"), partition=FOUND)
     row = row_of(answer)
-    assert (row["status"], row["error"], row["adapted"]) == ("ok", "", "a,b")
+    assert (row["status"], row["error"], row["adapted"]) == ("ok", "", ",".join("abcdefghijkl"))
     assert (row["asa"], row["ue_np"], row["cpu_s"]) == (0.75, 0.5, 0.25)
     assert (row["dice"], row["iou"]) == (None, None)
     assert (row["segment_s"], row["encode_s"]) == (0.5, 2.0)

@@ -31,6 +31,7 @@ WRONG_PROMPTS = {
     "a 2D box (1, 2, 2, 9, 6) reaches outside of " + VOLUME: boxes({1: (2, 2, 9, 6)}),
     "a 2D box (-1, 2, 2, 3, 6) reaches outside of " + VOLUME: boxes({-1: (2, 2, 3, 6)}),
     "a 3D box (3, 0, 0, 1, 2, 2) has no voxel": box3d((3, 0, 0, 1, 2, 2)),
+    "a 3D box (0, 1, 0, 2, 1, 2) has no voxel": box3d((0, 1, 0, 2, 1, 2)),
     "a 3D box (0, 0, 0, 5, 2, 2) reaches outside of " + VOLUME: box3d((0, 0, 0, 5, 2, 2)),
     "a scribble has no points; leave it out": Prompts(scribbles=(Scribble(np.zeros((0, 3))),)),
     "a scribble with the point (0, 0, 9) lies outside of " + VOLUME: Prompts(scribbles=(Scribble([(0, 0, 9)]),)),

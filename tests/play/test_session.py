@@ -381,6 +381,13 @@ def test_turns_are_stored_and_hashed(ball: np.ndarray) -> None:
     assert first.rows[0]["prompts_hash"] == second.rows[0]["prompts_hash"] != other.rows[0]["prompts_hash"]
 
 
+def test_notes_come_in_the_order_of_letters_whatever_the_order_of_sets(ball: np.ndarray) -> None:
+    words = [f"note {letter}" for letter in "hcbgaefdjilk"]
+    found = session(Scripted((click(),)), ball)
+    play([found], Stub(lambda request: Answer(Mask.of(ball), notes=tuple(words))))
+    assert found.rows[0]["adapted"] == ",".join(sorted(words))
+
+
 def test_adaptation_is_recorded_and_effort_unchanged(ball: np.ndarray) -> None:
     found = session(BoxSlice(), ball, abilities=Abilities(3, frozenset({"box3d"})))
     stub = Stub(lambda request: Answer(Mask.of(ball)))

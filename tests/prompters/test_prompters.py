@@ -16,7 +16,7 @@ import intrabench
 from intrabench.effort import effort_of_round
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
-from intrabench.prompters.slices import component_centre, seed_slices
+from intrabench.prompters.slices import component_centre, median_slice, seed_slices
 from intrabench.prompters.user import Clock, User
 from intrabench.registry import registry
 from intrabench.volume import Volume
@@ -318,3 +318,12 @@ def test_components_of_a_slice_are_not_lost_at_its_border() -> None:
     plane = np.zeros((21, 3), dtype=bool)
     plane[1:4, 1] = plane[18:20, 1] = True  # cc3d 4.1 finds more than there is when it is given this as it is
     assert component_centre(Mask((0, 0, 0), plane[None]), 0) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("occupied", "middle"), [((3, 4, 5, 13), 4), ((0, 1, 2, 3, 19), 2), ((2, 9), 2), ((7,), 7), ((0, 17, 18, 19), 17)]
+)
+def test_the_median_slice_of_a_target_with_gaps_is_none_of_their_mean(occupied: tuple[int, ...], middle: int) -> None:
+    array = np.zeros((20, 3, 3), bool)
+    array[list(occupied), 1, 1] = True
+    assert median_slice(Mask.of(array)) == middle

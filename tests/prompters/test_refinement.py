@@ -148,6 +148,15 @@ def test_the_sign_of_a_scribble_is_a_bernoulli_draw() -> None:
     assert positive / 200 == pytest.approx(30 / 50, abs=0.105)  # three standard deviations
 
 
+def test_a_positive_scribble_runs_through_every_missed_slice_from_the_first_to_the_last() -> None:
+    truth = np.zeros((4, 12, 20), dtype=bool)
+    for z in range(4):
+        truth[z, 3:8, 2 + z : 7 + z] = True
+    turn = correct("scribble", truth, np.zeros_like(truth))
+    assert turn is not None
+    assert rows(turn.prompts) == [(z, 5, 4 + z, 1) for z in range(4)]
+
+
 def test_a_negative_scribble_is_a_connected_part_of_the_outline_two_pixels_away() -> None:
     truth, answer = np.zeros((20, 30, 30), dtype=bool), np.zeros((20, 30, 30), dtype=bool)
     truth[6:14, 10:20, 10:20] = True

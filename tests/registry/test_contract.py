@@ -11,10 +11,11 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+import intrabench
 from intrabench.errors import IntraBenchError
 from intrabench.prompters.hand import Hand
 from intrabench.registry import registry
-from intrabench.registry.contract import TAKEN, Room, check_class
+from intrabench.registry.contract import BASES, TAKEN, Room, check_class
 from intrabench.statistics.measures import SUMMARIES
 from intrabench.statistics.scores import MachineTime, valued
 from tests.conftest import Said
@@ -22,6 +23,11 @@ from tests.own_classes import MODEL, PROMPTER, SOUND, in_workspace
 
 KINDS = "point, box2d, box3d, scribble, lasso, text"
 TAKES = f'write accepts = frozenset({{"point"}}) with those it takes of {KINDS}'
+
+
+def test_which_bases_are_public() -> None:
+    names = {name for bases in BASES.values() for name in bases}
+    assert names - set(intrabench.__all__) == {"SamFamily", "Saliency"}
 
 
 @pytest.mark.parametrize(("room", "text"), SOUND.values(), ids=SOUND)

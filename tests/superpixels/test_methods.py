@@ -106,7 +106,25 @@ def test_a_parameter_is_searched_for_the_number() -> None:
     found = steered(run, 20, 0.1, 1000)
     assert abs(connected(run(found).astype(np.int32)).max() + 1 - 20) <= 5
     assert len(asked) <= 11
-    assert 0.1 < steered(lambda scale: np.zeros((1, 3, 3), int), 20, 0.1, 10) < 10
+    asked.clear()
+    assert 0.1 < steered(lambda scale: np.zeros((1, 3, 3), int) if not asked.append(scale) else None, 20, 0.1, 10) < 10
+    assert len(asked) == 10
+
+
+@pytest.mark.parametrize(("segments", "least"), [(10, 30), (5, 50), (400, 1)])
+def test_the_smallest_segment_has_at_most_a_quarter_of_the_mean_size(
+    segments: int, least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = []
+
+    def noted(image: np.ndarray, **options: Any) -> np.ndarray:
+        given.append(options["min_size"])
+        return np.zeros(image.shape[:2], int)
+
+    monkeypatch.setattr("skimage.segmentation.felzenszwalb", noted)
+    made = registry.make("superpixels", "felzenszwalb:scale=1,min_size=50")
+    made.segment(picture_of(Volume.from_canonical(np.zeros((1, 40, 30, 3), np.uint8)), "none"), segments)
+    assert given == [least]
 
 
 def test_the_time_of_a_search_is_not_the_methods(picture: Picture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,9 @@ import numpy as np
 
 from intrabench.mask import Mask, masks_of
 
+RANKS = {6: 1, 18: 2, 26: 3}
+"""Along how many axes at once a neighbour may lie, by connectivity."""
+
 
 @dataclass(frozen=True)
 class Instances:
@@ -17,11 +20,20 @@ class Instances:
     connectivity: 6 (faces), 18 (edges) or 26 (corners) neighbours. dilation: the mask is grown by this many voxels, in
     the same neighbourhood, before components are found, so that close pieces count as one; the instances are not grown.
     min_voxels: smaller instances are left out.
+
+    Raises:
+        ValueError: another connectivity, or a negative dilation.
     """
 
     connectivity: Literal[6, 18, 26] = 26
     dilation: int = 0
     min_voxels: int = 1
+
+    def __post_init__(self) -> None:
+        if self.connectivity not in RANKS:
+            raise ValueError(f"connectivity={self.connectivity} is unknown; give 6, 18 or 26")
+        if self.dilation < 0:
+            raise ValueError(f"dilation={self.dilation} is negative; give 0 or more voxels")
 
     def split(self, mask: Mask) -> list[Mask]:
         """The instances of `mask`; equal sizes are ordered by their first voxels in z, y, x order."""
@@ -29,7 +41,7 @@ class Instances:
 
         if not mask.any():
             return []
-        structure = ndimage.generate_binary_structure(3, {6: 1, 18: 2, 26: 3}[self.connectivity])
+        structure = ndimage.generate_binary_structure(3, RANKS[self.connectivity])
         margin = self.dilation
         inside = np.pad(mask.array, margin)
         grown = ndimage.binary_dilation(inside, structure, iterations=margin) if margin else inside

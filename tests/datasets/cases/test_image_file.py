@@ -10,6 +10,7 @@ import tempfile
 import tracemalloc
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,20 @@ LIES = {
     "colours": packed(header(dtype=np.dtype([(c, "u1") for c in "RGB"])) + 2 * VOXELS),
     "voxels later": packed(header(begin=1 << 30) + VOXELS),
 }
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_channels_lie_one_after_the_other_in_the_file(tmp_path: Path, order: str) -> None:
+    values = np.arange(3 * np.prod(SHAPE)).reshape(3, *SHAPE)
+    made = nib.Nifti1Image(values.T, np.eye(4), nib.Nifti1Header(endianness=order), dtype=np.dtype("i2"))
+    made.header.set_data_offset(HEADER)
+    written = made.header.binaryblock + bytes(4) + values.astype(order + "i2").tobytes()
+    (tmp_path / IMAGE).write_bytes(packed(written))
+    found = read_image_file(tmp_path / IMAGE, GRID)
+    assert found.shape == (*SHAPE, 3)
+    assert [np.array_equal(found[..., channel], values[channel]) for channel in range(3)] == [True] * 3
+    write_image_file(tmp_path / "again", replace(Volume.from_canonical(found), grid=GRID))
+    assert np.array_equal(read_image_file(tmp_path / "again", GRID), found)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

@@ -249,7 +249,7 @@ def test_two_processes_at_once_convert_once(tmp_path: Path) -> None:
     environment = {**os.environ, "INTRABENCH_DATA": str(tmp_path), "PYTHONPATH": str(Path(store.__file__).parents[3])}
     command = [sys.executable, "-c", code]
     running = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = {process.communicate(timeout=60)[0] for process in running}
+    said = {process.communicate(timeout=180)[0] for process in running}
     assert [process.returncode for process in running] == [0, 0, 0]
     assert len(said) == 1
     assert store.verify(Phantom((30, 128, 128)), tmp_path) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -72,6 +72,15 @@ def test_instances_are_a_partition_of_the_mask(
     total = sum((part.to_array(inside.shape).astype(int) for part in found), np.zeros(inside.shape, int))
     assert np.array_equal(total, inside.astype(int))
     assert [part.voxels for part in found] == sorted((part.voxels for part in found), reverse=True)
+
+
+@pytest.mark.parametrize("wrong", [{"connectivity": 8}, {"connectivity": 1}, {"dilation": -1}])
+def test_a_rule_that_means_nothing_is_refused_when_it_is_made(
+    wrong: dict[str, Any], wording: SnapshotAssertion
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        Instances(**wrong)
+    assert caught == wording
 
 
 def test_a_rule_tells_itself_in_words(wording: SnapshotAssertion) -> None:

@@ -19,6 +19,7 @@ from intrabench.datasets.cases import store
 from intrabench.mask import Array
 from intrabench.registry import registry
 from tests.datasets.convert.dicom_files import uid, write_ct
+from tests.versions import guard_case
 
 Spacing = tuple[float, float, float]
 
@@ -124,6 +125,7 @@ def check(spec: str, case: str, image: Array, masks: Mapping[str, Array], spacin
     assert scene.problems() == []
     names = sorted(path.name for path in scene.folder.iterdir())
     assert [name for name in names if name != "kept"] == ["case.json", "image.nii.zst", "targets.npz"]
+    guard_case(scene, made(spec))
 
 
 def check_file(spec: str, case: str, array: Array, affine: Array) -> None:

@@ -115,10 +115,10 @@ def slurm() -> Iterator[Slurm]:
         files = {"key": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
         munge = [f"--{option}={folder}/munge.{ending}" for option, ending in files.items()]
         _start(ends, cluster, "munged", "--foreground", *munge)
-        wait((folder / "munge.socket").exists, 20, "munged")
+        wait((folder / "munge.socket").exists, 120, "munged")
         _start(ends, cluster, "slurmctld", "-D")
         _start(ends, cluster, "slurmd", "-D", "-N", "localhost")
-        wait(lambda: "idle" in _state(cluster), 60, "the node")
+        wait(lambda: "idle" in _state(cluster), 180, "the node")
         ends.callback(_empty, cluster)
         yield cluster
 
@@ -136,7 +136,7 @@ def _state(cluster: Slurm) -> str:
 def _empty(cluster: Slurm) -> None:
     """End all jobs; their processes would outlive the daemons."""
     cluster("scancel", "--user", getpass.getuser())
-    wait(lambda: not cluster("squeue", "--noheader"), 60, "the end of all jobs")
+    wait(lambda: not cluster("squeue", "--noheader"), 180, "the end of all jobs")
 
 
 def _start(ends: ExitStack, cluster: Slurm, *command: str) -> None:

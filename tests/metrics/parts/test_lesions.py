@@ -13,7 +13,7 @@ from scipy import ndimage
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.mask import Mask
-from intrabench.metrics.parts.lesions import CONNECTIVITIES, Lesions, check_matching
+from intrabench.metrics.parts.lesions import CONNECTIVITIES, Components, Lesions, check_matching
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "autopet5"
 UNITS = json.loads((GOLDEN / "metric_units.json").read_text())["pairs"]
@@ -42,6 +42,12 @@ def test_numbers_of_instances_may_be_given_instead_of_components() -> None:
     assert lesions.matched(iou=0.1).found.tolist() == [True] * 3
     wanted = sorted(iou for *_, iou in UNITS["truth_as_instances"]["iou_pairs"])
     assert sorted(lesions.iou) == pytest.approx(wanted, rel=0, abs=1e-12)
+
+
+def test_which_component_is_at_a_voxel() -> None:
+    components = Components(np.array([[[1, 0, 2]]], np.uint32), (4, 5, 6))
+    places = np.array([(4, 5, 6), (4, 5, 7), (4, 5, 8), (4, 5, 5), (4, 5, 9), (3, 5, 6), (4, 6, 6)]).T
+    assert components.at(places).tolist() == [0, -1, 1, -1, -1, -1, -1]
 
 
 @given(st.integers(0, 10**6), st.sampled_from(CONNECTIVITIES), st.sampled_from([0.0, 0.1, 0.5]))

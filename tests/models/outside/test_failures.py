@@ -155,7 +155,7 @@ def test_a_time_limit_ends_all_that_was_started(tmp_path: Path, wording: Snapsho
     script = shell(tmp_path, f"sleep {SECONDS}.5 & sleep {SECONDS}.5")
     started = time.perf_counter()
     found = failure(Npz(command=script, time_limit_s=0.3))
-    assert time.perf_counter() - started < 5
+    assert time.perf_counter() - started < SECONDS
     assert found.status == "timeout"
     assert "within 0.3" in found.message
     assert found.message == wording
@@ -215,7 +215,7 @@ def test_a_program_does_not_outlive_us(tmp_path: Path) -> None:
 
 
 def _until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not true():
         assert time.monotonic() < end
         time.sleep(0.02)

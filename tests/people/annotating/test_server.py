@@ -102,7 +102,7 @@ def test_a_session_over_http_is_stored_as_any_other(
         others = server.client("r2").ask("api/annotation")[1]["tasks"]
         assert {one["state"] for one in others} == {"new"}
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(30) == 0
+        assert server.process.wait(120) == 0
     rows = read_rows(Path("out")).filter(pl.col("prompter") == "human:rater=r1").sort("round")
     assert rows.select("round", "status", "interactions", "target").rows() == [
         (0, "ok", 1.0, "blob.1"),

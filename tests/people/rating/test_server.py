@@ -180,7 +180,7 @@ def test_a_server_ends_by_an_interrupt(study: Study) -> None:
     with rating(study.folder) as server:
         assert server.client("r1").ask("api/answers", answer(study, "r1", 0))[0] == 200
         server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(20) == 0
+        assert server.process.wait(120) == 0
         assert server.process.stderr is not None
         assert "Traceback" not in server.process.stderr.read()
     with rating(study.folder) as server, pytest.raises(AssertionError, match="give another --port"):

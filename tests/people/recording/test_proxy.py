@@ -113,6 +113,7 @@ def test_a_client_that_goes_from_target_to_target_and_back(case: Any) -> None:
 
 
 def test_seconds_are_those_between_answers_and_what_is_drawn(case: Any) -> None:
+    began = time.monotonic()
     with served() as behind, recording(behind, Path("out")) as proxy, client(proxy, case.volume.array) as session:
         time.sleep(0.3)
         session.add_point_interaction((3, 4, 5), True, run_prediction=False)
@@ -122,17 +123,18 @@ def test_seconds_are_those_between_answers_and_what_is_drawn(case: Any) -> None:
         time.sleep(0.1)
         session.undo()
         session.add_scribble_interaction(np.ones((1, 1, 4), np.uint8), True, interaction_bbox=[[3, 4], [5, 6], [7, 11]])
+    most = time.monotonic() - began
     (path,) = folder_of(Path("out")).glob("*.jsonl")
     about, turn, undo, again = map(json.loads, path.read_text().splitlines())
     assert about["server"]["intrabench"]["name"] == "random_walker"
     assert [len(profile) for profile in about["image"]] == list(case.volume.shape)
     first, second = turn["gestures"]
-    assert 0.3 <= first["seconds"] < 5
-    assert 0.2 <= second["seconds"] < 5
-    assert abs(first["at"] - time.time()) < 60
+    assert 0.3 <= first["seconds"] < most
+    assert 0.2 <= second["seconds"] < most
+    assert abs(first["at"] - time.time()) < most + 60
     assert turn["model_s"] > 0
     assert undo["kind"] == "undo"
-    assert 0.1 <= undo["seconds"] < 5
+    assert 0.1 <= undo["seconds"] < most
     assert [one["kind"] for one in again["gestures"]] == ["scribble"]
     (found,) = read_recordings(Path("out"))
     assert len(found.turns) == 1  # what was taken back is not given again
@@ -294,7 +296,7 @@ def test_the_commands_in_processes_of_their_own(tmp_path: Path) -> None:
         assert (found.rater, found.upstream) == ("ab", behind)
         for process in (proxy, server):
             process.send_signal(signal.SIGINT)
-        assert [process.wait(20) for process in (proxy, server)] == [0, 0]
+        assert [process.wait(120) for process in (proxy, server)] == [0, 0]
 
 
 def test_sizes_are_checked_before_anything_is_passed_on() -> None:
