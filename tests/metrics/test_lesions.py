@@ -178,16 +178,30 @@ def test_regions_of_lesions_that_are_equally_near(mm: float) -> None:
     assert found.tolist() == [1, 0]
 
 
+AFFINE = np.array([[0, 0, -1, 90], [0, -1, 0, 80], [5, 0, 0, -70], [0, 0, 0, 1]], dtype=float)
+"""Of voxels z, y, x that are numbered from the right, the front and below."""
+
+
 def test_a_row_says_where_and_how_well() -> None:
     truth = blocks((2, 2, 2, 8, 10, 20))
     answer = blocks((2, 2, 2, 8, 10, 14), (2, 2, 15, 8, 10, 19), (9, 12, 20, 10, 13, 23))
     pair = MaskPair(make_target(truth, SPACING), Mask.of(answer))
-    found, false = LesionRows(iou=0.2, matching="many_to_one").of(pair)
+    found, false = LesionRows(iou=0.2, matching="many_to_one").of(pair, AFFINE)
     assert (found["lesion"], found["number"], found["parts"]) == ("found", 1, 2)
     assert [found[axis] for axis in "zyx"] == [4.5, 5.5, 10.5]
+    assert [found[f"{axis}_mm"] for axis in "xyz"] == [79.5, 74.5, -47.5]
     assert (found["iou"], found["dice"]) == pytest.approx((16 / 18, 32 / 34))
     assert (false["lesion"], false["number"], false["parts"]) == ("false", 3, None)
     assert [false[axis] for axis in "zyx"] == [9, 12, 21]
+    assert [false[f"{axis}_mm"] for axis in "xyz"] == [69, 68, -25]
+
+
+def test_rows_of_an_empty_answer_or_target() -> None:
+    """There is a row for each of the other's lesions, and none for those that are not."""
+    for truth, answer, kind in ((THREE, NONE, "missed"), (NONE, THREE, "false"), (NONE, NONE, "")):
+        rows = LesionRows().of(MaskPair(make_target(truth, SPACING), Mask.of(answer)), AFFINE)
+        assert [row["ml"] for row in rows] == ([0.54, 0.24, 1.44] if kind else [])
+        assert {row["lesion"] for row in rows} == ({kind} if kind else set())
 
 
 @given(st.integers(0, 10**6), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.5]))

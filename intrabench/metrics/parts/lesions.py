@@ -84,11 +84,12 @@ class Components:
         return np.bincount(self.labels[self.labels > 0].astype(np.int64))[1:]
 
     @cached_property
-    def voxels(self) -> list[NDArray[np.intp]]:
-        """Of each its voxels in the scan, (3, size)."""
-        places = np.array(np.nonzero(self.labels))
-        order = np.argsort(self.labels[tuple(places)], kind="stable")
-        return np.split(places[:, order] + np.array(self.start)[:, None], np.cumsum(self.sizes)[:-1], axis=1)
+    def centres(self) -> NDArray[np.float64]:
+        """(n, 3) of each the mean z, y, x of its voxels in the scan."""
+        places = np.nonzero(self.labels)
+        owner = self.labels[places].astype(np.int64) - 1
+        sums = [np.bincount(owner, weights=axis, minlength=len(self.sizes)) for axis in places]
+        return np.column_stack(sums) / self.sizes[:, None] + self.start
 
     def at(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
         """(k,) the components, from 0, at voxels (3, k) of the scan; -1: none."""
