@@ -429,7 +429,8 @@ def lesions(
 ) -> pl.DataFrame:
     """What became of each lesion in the masks of runs with `save_masks`: the lines of ``intrabench export lesions``.
 
-    iou, matching, connectivity: as of the metric ``lesion_recall``. seed: only this one. round: only the state after it.
+    iou, matching, connectivity: as of the metric ``lesion_recall``. seed: only this one. round: only the state
+    after it.
 
     Raises:
         IntraBenchError: there are no masks, or options are unknown. Masks that cannot be read are a warning.

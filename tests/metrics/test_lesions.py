@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
+from scipy.optimize import linear_sum_assignment
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
@@ -30,7 +31,7 @@ OTHERWISE = {
     "region_dice": {"touching": 0.0, "one voxel, missed": 0.0, "no lesion": None},
 }
 """Where we define it otherwise; docs/results.md names these."""
-RULES = ("any", "one_to_one", "many_to_one", "merge")
+RULES = ("any", "one_to_one", "optimal", "many_to_one", "merge")
 
 
 def measured(spec: str, truth: Bools, answer: Bools, spacing: tuple[float, float, float] = SPACING) -> float | None:
@@ -53,6 +54,7 @@ def test_values_are_those_of_panoptica(name: str) -> None:
     [
         ("any", 1, 1, 384 * 2 / 384 / 2),
         ("one_to_one", 1, 0.5, 12 / 18 / 1.5),
+        ("optimal", 1, 0.5, 12 / 18 / 1.5),
         ("many_to_one", 1, 1, 16 / 18),
         ("merge", 1, 1, 16 / 18),
     ],
@@ -76,6 +78,7 @@ def test_one_part_over_several_lesions() -> None:
     assert {rule: measured(f"lesion_recall:matching={rule}", truth, answer) for rule in RULES} == {
         "any": 1,
         "one_to_one": 0.5,
+        "optimal": 0.5,
         "many_to_one": 0.5,
         "merge": 0.5,
     }
@@ -84,6 +87,16 @@ def test_one_part_over_several_lesions() -> None:
     assert measured("largest_missed:iou=0.5,matching=one_to_one", truth, answer) == 6 * 4 * 4 * 5 / 1000
     assert measured("fnv", truth, answer) == measured("largest_missed", truth, answer) == 0
     assert measured("dice", truth, answer) == pytest.approx(2 * both / (both + part))
+
+
+def test_pairs_by_falling_iou_and_with_the_largest_sum() -> None:
+    """A part covers most of a lesion (IoU 240/562) and all of another (160/402); the first has one more part (0.2)."""
+    truth, answer = PAIRS["a chain"]
+    assert measured("lesion_recall:matching=one_to_one", truth, answer) == 0.5
+    assert measured("lesion_recall:matching=optimal", truth, answer) == 1
+    assert measured("pq:iou=0,matching=one_to_one", truth, answer) == pytest.approx(240 / 562 * 2 / 4)
+    assert measured("pq:iou=0,matching=optimal", truth, answer) == pytest.approx((0.2 + 160 / 402) / 2)
+    assert measured("lesion_recall:matching=optimal,iou=0.3", truth, answer) == 0.5
 
 
 def test_touching_lesions_are_one_and_a_touch_is_no_overlap() -> None:
@@ -215,8 +228,13 @@ def test_rules_keep_what_they_promise(seed: int, rule: lesions.Rule, iou: float)
     if rule != "any":
         assert matched.parts.sum() == matched.right.sum()
         assert (matched.iou[matched.found] >= iou).all() or rule == "many_to_one"
-    if rule == "one_to_one":
+    if rule in ("one_to_one", "optimal"):
         assert matched.parts.max(initial=0) <= 1
+    if rule == "optimal":
+        table = np.zeros((len(found.truth), len(found.answer)))
+        table[tuple(found.touching[:, :2].T)] = found.iou * (found.iou >= iou)
+        assert matched.iou.sum() == pytest.approx(table[linear_sum_assignment(table, maximize=True)].sum(), abs=1e-4)
+        assert matched.iou.sum() >= found.matched("one_to_one", iou).iou.sum() - 1e-4
     assert matched.found.sum() <= found.matched("any", iou).found.sum()
 
 
