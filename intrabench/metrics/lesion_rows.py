@@ -34,7 +34,7 @@ class LesionRows:
         it is false.
         """
         lesions = pair.lesions(self.connectivity)
-        matched, regions = lesions.matched(self.matching, self.iou), lesions.region_dice(pair.spacing_mm)
+        matched, regions = lesions.matched(self.matching, self.iou), lesions.region_dice(pair.upright.spacing_mm)
 
         def row(kind: str, all: Components, number: int) -> dict[str, Any]:
             ml, centre = pair.ml(all.sizes[number]), all.centres[number]

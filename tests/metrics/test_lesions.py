@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Bools, Mask
+from intrabench.mask import TURNED, Bools, Mask, Plane
 from intrabench.metrics.lesion_rows import LesionRows
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
@@ -31,6 +31,8 @@ OTHERWISE = {
     "region_dice": {"touching": 0.0, "one voxel, missed": 0.0, "no lesion": None},
 }
 """Where we define it otherwise; docs/results.md names these."""
+AFFINE = np.array([[0, 0, -1, 90], [0, -1, 0, 80], [5, 0, 0, -70], [0, 0, 0, 1]], dtype=float)
+"""Of voxels z, y, x that are numbered from the right, the front and below."""
 RULES = ("any", "one_to_one", "optimal", "many_to_one", "merge")
 
 
@@ -162,6 +164,17 @@ def test_regions_are_nearest_in_mm() -> None:
     )  # the voxel amid is of the first
 
 
+@pytest.mark.parametrize("plane", ["coronal", "sagittal"])
+def test_ties_do_not_depend_on_the_plane(plane: Plane) -> None:
+    """Two lesions of one voxel, at (2, 4, 8) and (2, 8, 4), and an answer between them: it belongs to the first."""
+    truth = blocks((2, 4, 8, 3, 5, 9), (2, 8, 4, 3, 9, 5), (9, 9, 9, 12, 12, 12))
+    answer = blocks((2, 6, 6, 3, 7, 7), (2, 4, 8, 3, 5, 9))
+    pair = MaskPair(make_target(truth, SPACING).turned(plane), Mask.of(answer).reordered(TURNED[plane]))
+    assert metric("region_dice").measure(pair) == measured("region_dice", truth, answer) == pytest.approx(2 / 9)
+    found = LesionRows().of(pair, AFFINE)
+    assert found == LesionRows().of(MaskPair(make_target(truth, SPACING), Mask.of(answer)), AFFINE)
+
+
 @given(st.integers(0, 10**6), st.sampled_from([(1.0, 1.0, 1.0), (5.0, 1.0, 1.3)]))
 def test_regions_as_distance_maps_say(seed: int, mm: tuple[float, float, float]) -> None:
     rng = np.random.default_rng(seed)
@@ -189,10 +202,6 @@ def test_regions_of_lesions_that_are_equally_near(mm: float) -> None:
     truth[0, 0, 0] = truth[0, 1, 2] = answer[0, 0, 0] = answer[0, 1, 1] = True
     found = lesions.Lesions.of(Mask.of(truth), Mask.of(answer), 6).region_dice((mm, mm, mm))
     assert found.tolist() == [1, 0]
-
-
-AFFINE = np.array([[0, 0, -1, 90], [0, -1, 0, 80], [5, 0, 0, -70], [0, 0, 0, 1]], dtype=float)
-"""Of voxels z, y, x that are numbered from the right, the front and below."""
 
 
 def test_a_row_says_where_and_how_well() -> None:
