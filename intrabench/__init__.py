@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from intrabench.api.results import compare as compare
     from intrabench.api.results import compare_published as compare_published
     from intrabench.api.results import figures as figures
+    from intrabench.api.results import lesions as lesions
     from intrabench.api.results import merge as merge
     from intrabench.api.results import methods as methods
     from intrabench.api.results import power as power
@@ -112,7 +113,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "api.objects": ("dataset", "follow_ups", "metric", "model", "prompter"),
     "api.results": (
-        *("compact", "compare", "compare_published", "figures", "merge", "methods"),
+        *("compact", "compare", "compare_published", "figures", "lesions", "merge", "methods"),
         *("power", "report", "score", "submit", "table", "verify"),
     ),
     "api.running": ("check", "preview", "run"),

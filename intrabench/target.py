@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import TURNED, Box, Mask, Plane, grow, reordered, reordered_box
+from intrabench.mask import TURNED, UPRIGHT, Box, Index, Mask, Plane, grow, reordered, reordered_box
 from intrabench.prompts import Scribble
 
 WHOLE_CASE = "*"
@@ -43,7 +43,7 @@ class Target:
     with which people began to segment it, of one person after the other, where the data set has them. person: who drew
     it, where each of several people drew the whole image. boxes: the 3D boxes with which its segmentation is to begin,
     where the data set says that; empty: with none. names: what people call it, with synonyms, as the data set's card
-    says; empty: only the label says.
+    says; empty: only the label says. plane: in which the scan is read, so that the arrays are as of `turned`.
     """
 
     case: str
@@ -58,6 +58,7 @@ class Target:
     person: str = ""
     boxes: tuple[Box, ...] | None = None
     names: tuple[str, ...] = ()
+    plane: Plane = "axial"
 
     @property
     def id(self) -> str:
@@ -86,9 +87,14 @@ class Target:
 
     def turned(self, plane: Plane) -> Target:
         """The target on `Volume.turned`; itself if the plane is axial."""
-        if plane == "axial":
-            return self
-        axes = TURNED[plane]
+        return self if plane == self.plane else self._reordered(TURNED[plane], plane)
+
+    @property
+    def upright(self) -> Target:
+        """The target as it was before it was `turned`; itself if it was not."""
+        return self if self.plane == "axial" else self._reordered(UPRIGHT[self.plane], "axial")
+
+    def _reordered(self, axes: Index, plane: Plane) -> Target:
         siblings = tuple(replace(info, box=reordered_box(info.box, axes)) for info in self.siblings)
         people = [[Scribble(one.points[:, axes], one.label) for one in strokes] for strokes in self.scribbles]
         return replace(
@@ -100,6 +106,7 @@ class Target:
             siblings=siblings,
             scribbles=tuple(map(tuple, people)),
             boxes=None if self.boxes is None else tuple(reordered_box(box, axes) for box in self.boxes),
+            plane=plane,
         )
 
     def info(self) -> TargetInfo:

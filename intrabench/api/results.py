@@ -12,6 +12,8 @@ from intrabench.errors import PartialResults
 from intrabench.registry.objects import DatasetLike, MetricLike, ModelLike, PrompterLike, made_spec
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from intrabench.engine.score import Scored
     from intrabench.engine.verify import Verdict
     from intrabench.publishing.board.submission import Submission
@@ -411,6 +413,38 @@ def score(
     _add(plugin)
     metrics, permission = [make_metric(one) for one in _several(metric)], Trust(_paths(plugin), None, trust)
     return measure(_folder(out), metrics, permission, _selection(chosen))
+
+
+@typed
+def lesions(
+    out: Folder = None,
+    *,
+    iou: float = 0.0,
+    matching: str = "any",
+    connectivity: int = 26,
+    seed: int | None = None,
+    round: int | None = None,
+    plugin: Plugins = (),
+    **chosen: Unpack[Chosen],
+) -> pl.DataFrame:
+    """What became of each lesion in the masks of runs with `save_masks`: the lines of ``intrabench export lesions``.
+
+    iou, matching, connectivity: as of the metric ``lesion_recall``. seed: only this one. round: only the state
+    after it.
+
+    Raises:
+        IntraBenchError: there are no masks, or options are unknown. Masks that cannot be read are a warning.
+    """
+    from intrabench.metrics.lesion_rows import LesionRows
+    from intrabench.results.export_lesions import lesions_of_masks
+    from intrabench.specs.specs import build
+
+    _add(plugin)
+    given = {"iou": str(iou), "matching": matching, "connectivity": str(connectivity)}
+    folder, rules = _folder(out), build(LesionRows, given, "lesions")
+    found = lesions_of_masks(folder, rules, seed=seed, round=round, selection=_selection(chosen))
+    _warn([folder], [*found.left_out, *found.unread])
+    return found.frame
 
 
 @typed

@@ -16,8 +16,8 @@ from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.options import Options
 from intrabench.engine.session_spec import ModelRunner
+from intrabench.engine.trial import try_out
 from intrabench.errors import foreign, several
-from intrabench.metrics.trial import try_out
 from intrabench.models.parts.embedding_cache import usage_line
 from intrabench.results.parts import finished_sessions
 

@@ -23,9 +23,9 @@ from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.scheduler import Scheduler
 from intrabench.engine.signals import ending_softly
 from intrabench.engine.summary import Summary
+from intrabench.engine.trial import try_out
 from intrabench.engine.writer import ResultWriter
 from intrabench.files.mounts import warnings_about
-from intrabench.metrics.trial import try_out
 from intrabench.results.compact import others_at_work, tidy
 from intrabench.results.fast_queries import only
 from intrabench.results.parts import read_rows

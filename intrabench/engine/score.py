@@ -24,13 +24,13 @@ from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.make_job import make_unplayed, models_of
 from intrabench.engine.session_spec import ModelRunner
+from intrabench.engine.trial import try_out
 from intrabench.engine.verify import Trust, changed_since, finished_rows, options_of, together
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.mask import TURNED, Mask, Plane
 from intrabench.metrics.base import Metric
 from intrabench.metrics.score import Scores, without_problems
 from intrabench.metrics.score import score as score_of
-from intrabench.metrics.trial import try_out
 from intrabench.models.base import Runtime
 from intrabench.registry.objects import once
 from intrabench.results.current import IDENTITY, VERSIONS, current, newest_plays

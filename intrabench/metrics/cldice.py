@@ -27,12 +27,14 @@ class CentrelineDice(Metric):
     """
 
     name = "cldice"
+    version = "2"
     title = "clDice"
     bounds = (0.0, 1.0)
     source = CLDICE
 
     def measure(self, pair: MaskPair) -> float:
         """2 P S / (P + S): P is the share of the answer's centreline in the target, S of the target's in the answer."""
+        pair = pair.upright
         if not pair.truth.any() or not pair.answer.any():
             return float(pair.truth.any() == pair.answer.any())
         right, found = inside(centreline(pair.answer), pair.truth), length_found(pair)
@@ -47,6 +49,7 @@ class LengthFound(Metric):
     """
 
     name = "length_found"
+    version = "2"
     title = "Length found"
     bounds = (0.0, 1.0)
     source = CLDICE
@@ -58,14 +61,13 @@ class LengthFound(Metric):
 
 def length_found(pair: MaskPair) -> float:
     """The share of the target's centreline in the answer; the target, which is not empty, is thinned once."""
+    pair = pair.upright
     return inside(per_target(_CENTRELINES, pair.target, lambda: centreline(pair.truth)), pair.answer)
 
 
 def centreline(mask: Mask) -> Mask:
-    """The skeleton of a mask that is not empty, in its plane if it is one slice.
+    """The skeleton of a mask that is not empty, in its plane if it is one slice; of a turned array it is another one.
 
-    Of a turned array it is another one, by which clDice of a small tube moved by up to 0.03. So values of one scan that
-    was read in two planes may differ.
     Of a few shapes, such as a cube of 2 x 2 x 2 voxels, scikit-image leaves nothing; then all of the mask counts.
     """
     from skimage.morphology import skeletonize

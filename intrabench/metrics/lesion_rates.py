@@ -90,10 +90,11 @@ class LesionRecall(_LesionRate):
 
     No answer: 0. No lesion of the size: no value. least_ml, below_ml: only lesions of at least this and below that
     volume. least_mm, below_mm: the same by the diameter of a ball of that volume. iou: a lesion is found by a part of
-    the answer with at least this IoU; 0 is one common voxel. matching: any lets a part find several lesions; the others
-    take pairs by falling IoU, and each part once: one_to_one, many_to_one (a lesion takes all parts with the IoU), and
-    merge (a lesion that has a part takes more, if they raise the IoU of all together). connectivity: voxels that share
-    a face (6), an edge (18) or a corner (26) are of one component.
+    the answer with at least this IoU; 0 is one common voxel. matching: any lets a part find several lesions; optimal
+    takes pairs with the largest sum of IoU, each lesion and part once; the others take pairs by falling IoU, and each
+    part once: one_to_one, many_to_one (a lesion takes all parts with the IoU), and merge (a lesion that has a part
+    takes more, if they raise the IoU of all together). connectivity: voxels that share a face (6), an edge (18) or a
+    corner (26) are of one component.
     """
 
     name = "lesion_recall"

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, Region, box_slices, frozen, joint_box
+from intrabench.mask import UPRIGHT, Box, Mask, Region, box_slices, frozen, joint_box
 from intrabench.metrics.parts.lesions import Components, Lesions
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.metrics.parts.transform import Spacing
@@ -32,6 +32,7 @@ _COMPONENTS: WeakKeyDictionary[Target, dict[int, Components]] = WeakKeyDictionar
 """By connectivity."""
 _RESPACED: WeakKeyDictionary[Target, dict[Spacing, Target]] = WeakKeyDictionary()
 """The same targets with voxels of other sizes, whose surfaces are kept as well."""
+_UPRIGHT: WeakKeyDictionary[Target, Target] = WeakKeyDictionary()
 _ONE_AT_A_TIME = RLock()
 """Pairs of one target share its surface, and may be measured in several threads."""
 
@@ -112,7 +113,9 @@ class MaskPair:
         return Overlap.of(*(Mask.empty().overwrite(mask, Region(tuple(slices))) for mask in (self.truth, self.answer)))
 
     def lesions(self, connectivity: int) -> Lesions:
-        """The connected components of both masks, and which of them overlap."""
+        """The connected components of both `upright` masks, and which of them overlap."""
+        if self.upright is not self:
+            return self.upright.lesions(connectivity)
         if connectivity not in self._lesions:
             with _ONE_AT_A_TIME:
                 kept = per_target(_COMPONENTS, self.target, dict[int, Components])
@@ -147,6 +150,14 @@ class MaskPair:
     @property
     def _bytes(self) -> int:
         return KEPT * self.target.mask.array.nbytes
+
+    @cached_property
+    def upright(self) -> MaskPair:
+        """The same masks with axes z, y, x, for what their order decides; itself if slices are axial."""
+        if self.target.plane == "axial":
+            return self
+        target = per_target(_UPRIGHT, self.target, lambda: self.target.upright)
+        return MaskPair(target, self.given.reordered(UPRIGHT[self.target.plane]))
 
     @property
     def swapped(self) -> MaskPair:

@@ -22,6 +22,7 @@ class RegionDice(Metric):
     """
 
     name = "region_dice"
+    version = "2"
     title = "Region-wise Dice"
     bounds = (0.0, 1.0)
     needs = frozenset({"spacing"})
@@ -37,5 +38,5 @@ class RegionDice(Metric):
         """The mean, 0 to 1; None without lesions."""
         if not pair.truth.any():
             return None
-        size = pair.spacing_mm if self.spacing == "mm" else (1.0, 1.0, 1.0)
+        size = pair.upright.spacing_mm if self.spacing == "mm" else (1.0, 1.0, 1.0)
         return float(pair.lesions(self.connectivity).region_dice(size).mean())

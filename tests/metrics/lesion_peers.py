@@ -59,21 +59,28 @@ PAIRS: Mapping[str, tuple[Bools, Bools]] = {
         blocks((2, 2, 2, 8, 10, 14), (2, 2, 15, 4, 4, 17), (3, 8, 19, 9, 14, 25)),
     ),
     "one over several": (blocks((2, 2, 2, 8, 8, 9), (2, 2, 11, 8, 6, 15)), blocks((2, 2, 2, 8, 8, 15))),
+    "a chain": (
+        blocks((2, 2, 2, 6, 12, 12), (2, 2, 14, 6, 12, 18)),
+        blocks((2, 2, 2, 6, 12, 4), (2, 2, 6, 6, 12, 12), (2, 2, 12, 3, 3, 14), (2, 2, 14, 6, 12, 18)),
+    ),
     "no answer": (THREE, np.zeros(SHAPE, bool)),
     "no lesion": (np.zeros(SHAPE, bool), THREE),
 } | {f"ragged {seed}": blobs(seed) for seed in (11, 12, 13, 14)}
 
-RULES = {"one_to_one": 0.5, "many_to_one": 0.1, "merge": 0.3}
+RULES = {"one_to_one": 0.5, "optimal": 0.1, "many_to_one": 0.1, "merge": 0.3}
 
 
 def evaluator(rule: str, iou: float, **more: Any) -> Any:
     """panoptica's evaluation with a rule."""
     import panoptica
-    from panoptica.instance_matcher import MaximizeMergeMatching
+    from panoptica.instance_matcher import MaxBipartiteMatching, MaximizeMergeMatching
     from panoptica.metrics import Metric
 
     several = rule == "many_to_one"
-    matchers: dict[str, Any] = {"merge": MaximizeMergeMatching(matching_threshold=iou)}
+    matchers: dict[str, Any] = {
+        "merge": MaximizeMergeMatching(matching_threshold=iou),
+        "optimal": MaxBipartiteMatching(matching_threshold=iou),
+    }
     usual = panoptica.NaiveThresholdMatching(matching_threshold=iou, allow_many_to_one=several)
     return panoptica.Panoptica_Evaluator(
         expected_input=panoptica.InputType.SEMANTIC,

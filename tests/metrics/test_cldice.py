@@ -7,7 +7,7 @@ import pytest
 from scipy import ndimage
 from skimage.morphology import skeletonize
 
-from intrabench.mask import Bools, Mask
+from intrabench.mask import TURNED, Bools, Mask, Plane
 from intrabench.metrics import cldice
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
@@ -92,3 +92,15 @@ def test_files_with_permuted_and_mirrored_axes_have_the_same_value() -> None:
     for codes in ORDERS:
         stored = [in_order(volume, one, codes)[1] for one in (truth, answer)]
         assert measured(*stored) == expected, codes
+
+
+@pytest.mark.parametrize("plane", ["coronal", "sagittal"])
+def test_scans_that_are_read_in_another_plane_have_the_same_value(plane: Plane) -> None:
+    truth, answer = tube(2, 28), tube(2, 20, 1.5, 2.6)
+    target, turned = make_target(truth), make_target(truth).turned(plane)
+    assert turned.mask.array.shape != target.mask.array.shape
+    assert (turned.upright.mask.array == target.mask.array).all()
+    pair = MaskPair(turned, Mask.of(answer).reordered(TURNED[plane]))
+    assert (metric("cldice").measure(pair), metric("length_found").measure(pair)) == measured(truth, answer)
+    if plane == "sagittal":
+        assert measured(truth.transpose(2, 0, 1), answer.transpose(2, 0, 1)) != measured(truth, answer)

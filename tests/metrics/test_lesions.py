@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
+from scipy.optimize import linear_sum_assignment
 from syrupy.assertion import SnapshotAssertion
 
 from intrabench.errors import IntraBenchError
-from intrabench.mask import Bools, Mask
+from intrabench.mask import TURNED, Bools, Mask, Plane
 from intrabench.metrics.lesion_rows import LesionRows
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
@@ -30,7 +31,9 @@ OTHERWISE = {
     "region_dice": {"touching": 0.0, "one voxel, missed": 0.0, "no lesion": None},
 }
 """Where we define it otherwise; docs/results.md names these."""
-RULES = ("any", "one_to_one", "many_to_one", "merge")
+AFFINE = np.array([[0, 0, -1, 90], [0, -1, 0, 80], [5, 0, 0, -70], [0, 0, 0, 1]], dtype=float)
+"""Of voxels z, y, x that are numbered from the right, the front and below."""
+RULES = ("any", "one_to_one", "optimal", "many_to_one", "merge")
 
 
 def measured(spec: str, truth: Bools, answer: Bools, spacing: tuple[float, float, float] = SPACING) -> float | None:
@@ -53,6 +56,7 @@ def test_values_are_those_of_panoptica(name: str) -> None:
     [
         ("any", 1, 1, 384 * 2 / 384 / 2),
         ("one_to_one", 1, 0.5, 12 / 18 / 1.5),
+        ("optimal", 1, 0.5, 12 / 18 / 1.5),
         ("many_to_one", 1, 1, 16 / 18),
         ("merge", 1, 1, 16 / 18),
     ],
@@ -76,6 +80,7 @@ def test_one_part_over_several_lesions() -> None:
     assert {rule: measured(f"lesion_recall:matching={rule}", truth, answer) for rule in RULES} == {
         "any": 1,
         "one_to_one": 0.5,
+        "optimal": 0.5,
         "many_to_one": 0.5,
         "merge": 0.5,
     }
@@ -84,6 +89,16 @@ def test_one_part_over_several_lesions() -> None:
     assert measured("largest_missed:iou=0.5,matching=one_to_one", truth, answer) == 6 * 4 * 4 * 5 / 1000
     assert measured("fnv", truth, answer) == measured("largest_missed", truth, answer) == 0
     assert measured("dice", truth, answer) == pytest.approx(2 * both / (both + part))
+
+
+def test_pairs_by_falling_iou_and_with_the_largest_sum() -> None:
+    """A part covers most of a lesion (IoU 240/562) and all of another (160/402); the first has one more part (0.2)."""
+    truth, answer = PAIRS["a chain"]
+    assert measured("lesion_recall:matching=one_to_one", truth, answer) == 0.5
+    assert measured("lesion_recall:matching=optimal", truth, answer) == 1
+    assert measured("pq:iou=0,matching=one_to_one", truth, answer) == pytest.approx(240 / 562 * 2 / 4)
+    assert measured("pq:iou=0,matching=optimal", truth, answer) == pytest.approx((0.2 + 160 / 402) / 2)
+    assert measured("lesion_recall:matching=optimal,iou=0.3", truth, answer) == 0.5
 
 
 def test_touching_lesions_are_one_and_a_touch_is_no_overlap() -> None:
@@ -149,6 +164,17 @@ def test_regions_are_nearest_in_mm() -> None:
     )  # the voxel amid is of the first
 
 
+@pytest.mark.parametrize("plane", ["coronal", "sagittal"])
+def test_ties_do_not_depend_on_the_plane(plane: Plane) -> None:
+    """Two lesions of one voxel, at (2, 4, 8) and (2, 8, 4), and an answer between them: it belongs to the first."""
+    truth = blocks((2, 4, 8, 3, 5, 9), (2, 8, 4, 3, 9, 5), (9, 9, 9, 12, 12, 12))
+    answer = blocks((2, 6, 6, 3, 7, 7), (2, 4, 8, 3, 5, 9))
+    pair = MaskPair(make_target(truth, SPACING).turned(plane), Mask.of(answer).reordered(TURNED[plane]))
+    assert metric("region_dice").measure(pair) == measured("region_dice", truth, answer) == pytest.approx(2 / 9)
+    found = LesionRows().of(pair, AFFINE)
+    assert found == LesionRows().of(MaskPair(make_target(truth, SPACING), Mask.of(answer)), AFFINE)
+
+
 @given(st.integers(0, 10**6), st.sampled_from([(1.0, 1.0, 1.0), (5.0, 1.0, 1.3)]))
 def test_regions_as_distance_maps_say(seed: int, mm: tuple[float, float, float]) -> None:
     rng = np.random.default_rng(seed)
@@ -182,12 +208,22 @@ def test_a_row_says_where_and_how_well() -> None:
     truth = blocks((2, 2, 2, 8, 10, 20))
     answer = blocks((2, 2, 2, 8, 10, 14), (2, 2, 15, 8, 10, 19), (9, 12, 20, 10, 13, 23))
     pair = MaskPair(make_target(truth, SPACING), Mask.of(answer))
-    found, false = LesionRows(iou=0.2, matching="many_to_one").of(pair)
+    found, false = LesionRows(iou=0.2, matching="many_to_one").of(pair, AFFINE)
     assert (found["lesion"], found["number"], found["parts"]) == ("found", 1, 2)
     assert [found[axis] for axis in "zyx"] == [4.5, 5.5, 10.5]
+    assert [found[f"{axis}_mm"] for axis in "xyz"] == [79.5, 74.5, -47.5]
     assert (found["iou"], found["dice"]) == pytest.approx((16 / 18, 32 / 34))
     assert (false["lesion"], false["number"], false["parts"]) == ("false", 3, None)
     assert [false[axis] for axis in "zyx"] == [9, 12, 21]
+    assert [false[f"{axis}_mm"] for axis in "xyz"] == [69, 68, -25]
+
+
+def test_rows_of_an_empty_answer_or_target() -> None:
+    """There is a row for each of the other's lesions, and none for those that are not."""
+    for truth, answer, kind in ((THREE, NONE, "missed"), (NONE, THREE, "false"), (NONE, NONE, "")):
+        rows = LesionRows().of(MaskPair(make_target(truth, SPACING), Mask.of(answer)), AFFINE)
+        assert [row["ml"] for row in rows] == ([0.54, 0.24, 1.44] if kind else [])
+        assert {row["lesion"] for row in rows} == ({kind} if kind else set())
 
 
 @given(st.integers(0, 10**6), st.sampled_from(RULES), st.sampled_from([0.0, 0.1, 0.5]))
@@ -201,8 +237,13 @@ def test_rules_keep_what_they_promise(seed: int, rule: lesions.Rule, iou: float)
     if rule != "any":
         assert matched.parts.sum() == matched.right.sum()
         assert (matched.iou[matched.found] >= iou).all() or rule == "many_to_one"
-    if rule == "one_to_one":
+    if rule in ("one_to_one", "optimal"):
         assert matched.parts.max(initial=0) <= 1
+    if rule == "optimal":
+        table = np.zeros((len(found.truth), len(found.answer)))
+        table[tuple(found.touching[:, :2].T)] = found.iou * (found.iou >= iou)
+        assert matched.iou.sum() == pytest.approx(table[linear_sum_assignment(table, maximize=True)].sum(), abs=1e-4)
+        assert matched.iou.sum() >= found.matched("one_to_one", iou).iou.sum() - 1e-4
     assert matched.found.sum() <= found.matched("any", iou).found.sum()
 
 

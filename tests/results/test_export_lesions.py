@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import nibabel
+import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from syrupy.assertion import SnapshotAssertion
 
+import intrabench
 from intrabench.datasets.cases.stored_case import StoredCase
 from intrabench.results.parts import read_rows
 from tests.conftest import Said
+from tests.own_classes import MODEL
 
 Say = Callable[..., Said]
 DATA = "phantom:shape=16x40x40,instances=3,spacing=5x1x1+whole"
@@ -72,6 +77,38 @@ def test_one_round_as_text(say: Say, played: str, tmp_path: Path) -> None:
     assert read["round"].unique().to_list() == [1]
     assert read["case"].n_unique() == 1
     assert (read["diameter_mm"] ** 3 * 3.141592653589793 / 6000).to_list() == pytest.approx(read["ml"].to_list())
+
+
+def test_places_are_those_of_the_masks_that_are_exported(say: Say, played: str, tmp_path: Path) -> None:
+    assert say("export", "masks", str(tmp_path / "masks"), "--out", played, "--round", "1").code == 0
+    lesions = intrabench.lesions(played, round=1, connectivity=6).filter(pl.col("lesion") == "found")
+    for (case,), rows in lesions.group_by("case"):
+        (file,) = (tmp_path / "masks").glob(f"*/{case}/*.nii.gz")
+        mask: Any = nibabel.load(file)
+        inverse = np.linalg.inv(mask.affine)
+        places = rows.select("x_mm", "y_mm", "z_mm").to_numpy() @ inverse[:3, :3].T + inverse[:3, 3]
+        assert (mask.get_fdata()[tuple(np.rint(places).astype(int).T)] == 1).all()
+    assert len(lesions) > 1
+
+
+def test_in_python_they_are_the_same(say: Say, played: str, tmp_path: Path) -> None:
+    file = tmp_path / "lesions.parquet"
+    words = ("--iou", "0.3", "--matching", "merge", "--seed", "0", "--cases", "first:1")
+    assert say("export", "lesions", str(file), "--out", played, *words).code == 0
+    assert_frame_equal(
+        intrabench.lesions(played, iou=0.3, matching="merge", seed=0, cases="first:1"), pl.read_parquet(file)
+    )
+    with pytest.raises(intrabench.IntraBenchError, match="connectivity=8 is unknown"):
+        intrabench.lesions(played, connectivity=8)
+
+
+def test_an_empty_answer_misses_all(say: Say, tmp_path: Path) -> None:
+    out, file, plugin = str(tmp_path / "out"), tmp_path / "lesions.jsonl", tmp_path / "mine.py"
+    plugin.write_text(MODEL)
+    words = ("-m", "mine", "--plugin", str(plugin), "-p", "box_volume", "-d", DATA)
+    assert say("run", *words, "--save-masks", "--out", out).code == 0
+    assert say("export", "lesions", str(file), "--out", out).code == 0
+    assert pl.read_ndjson(file)["lesion"].to_list() == ["missed"] * 3
 
 
 @pytest.mark.parametrize("given", [("--matching", "best"), ("--connectivity", "8"), ("--iou", "2")])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
@@ -73,3 +76,37 @@ def after(seconds: float, call: Callable[..., object], *args: Any) -> Iterator[N
         yield
     finally:
         timer.cancel()
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """End what lasts for so long as Ctrl-C does; nothing is ended outside of the main thread.
+
+    Raises:
+        TimeoutError: it was ended; its traceback says where.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    lock, ended, late = threading.Lock(), False, False
+
+    def interrupt() -> None:
+        nonlocal late
+        with lock:
+            late = not ended
+            if late and sys.platform == "win32":
+                signal.raise_signal(signal.SIGINT)  # which the main thread handles
+            elif late:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # also while it sleeps
+
+    try:
+        with after(seconds, interrupt):
+            yield
+        with lock:
+            ended = True
+    except KeyboardInterrupt as error:
+        if not late:
+            raise
+        raise TimeoutError(f"it took longer than {seconds:g} s").with_traceback(error.__traceback__) from None
+    finally:
+        ended = True

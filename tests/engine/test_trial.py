@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,13 +10,15 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
+from intrabench.engine import trial
+from intrabench.engine.trial import try_out
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.lookup import metric
-from intrabench.metrics.trial import try_out
 from intrabench.registry import registry
 from tests.conftest import Said
 
 MINE = """
+import signal, time
 from dataclasses import dataclass
 from intrabench import Metric
 
@@ -56,6 +59,25 @@ def test_what_numpy_warns_of_is_not_told(recwarn: pytest.WarningsRecorder) -> No
     assert not recwarn.list
 
 
+@pytest.mark.parametrize(
+    "value", ["time.sleep(600)", "[1 for _ in iter(int, 1)]", "1.0 if pair.answer.any() else time.sleep(600)"]
+)
+def test_what_hangs_is_refused(value: str, wording: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it hangs on a single pair, and where Python has nothing to do."""
+    monkeypatch.setattr(trial, "SECONDS", 0.2)
+    started = time.monotonic()
+    with pytest.raises(IntraBenchError) as caught:
+        try_out([mine(value)])
+    assert time.monotonic() - started < 60
+    assert caught == wording
+    assert try_out([mine("1.0")]) == []
+
+
+def test_ctrl_c_is_the_users_own() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        try_out([mine("signal.raise_signal(signal.SIGINT)")])
+
+
 def test_what_has_no_value_is_told(wording: SnapshotAssertion) -> None:
     assert try_out([mine("None")]) == wording
 
@@ -66,12 +88,12 @@ def test_nothing_is_played(say: Callable[..., Said], data: Path, more: tuple[str
     words = ("-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=16x32x32", "--plugin", "mine.py")
     said = say("run", *words, "--metric", "mine", "--out", "out", *more)
     assert said.code == 2
-    assert said.err.count("in line 12 of mine.py") == 1
+    assert said.err.count("in line 13 of mine.py") == 1
     assert not Path("out").exists()
 
 
 def test_a_metric_is_tried_before_masks_are_scored(data: Path) -> None:
     intrabench.run("box_fill", "box_slice", "phantom:shape=16x32x32", save_masks=True, out="out", workers=0)
     mine("1 / 0")
-    with pytest.raises(IntraBenchError, match=r"in line 12 of mine\.py"):
+    with pytest.raises(IntraBenchError, match=r"in line 13 of mine\.py"):
         intrabench.score("out", metric="mine")

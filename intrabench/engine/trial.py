@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from intrabench.errors import IntraBenchError
+from intrabench.engine.executors.timeout import interrupted_after
+from intrabench.errors import IntraBenchError, in_words
 from intrabench.identity.versions import ships
 from intrabench.mask import Mask
 from intrabench.metrics.base import Metric
@@ -20,29 +21,36 @@ from intrabench.target import Target
 from intrabench.volume import Volume
 
 SHAPE, SPACING_MM = (8, 24, 20), (3.0, 1.0, 1.0)
+SECONDS = 60.0
+"""How long a metric may take for all boxes; sessions have the limit of their worker."""
+BOXES = "boxes that overlap, are equal, or are missed"
 
 
 def try_out(metrics: Sequence[Metric]) -> list[str]:
     """A sentence for each metric of the user's own that has no value on any pair of boxes.
 
     Raises:
-        IntraBenchError: one fails on all of them. Those that fail on some may need what boxes are not.
+        IntraBenchError: one fails on all of them, or takes too long. One that fails on some may need what boxes are
+            not.
     """
     said = []
     for metric in metrics:
         if ships(metric) or isinstance(metric, PartitionMetric):
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of numpy, where the answer is empty
-            tried = list(_scores(metric))
-        reasons = [reason for scores in tried for reason in scores.problems.values()]
-        if len(reasons) == len(tried):
+        try:
+            with warnings.catch_warnings(), interrupted_after(SECONDS):
+                warnings.simplefilter("ignore")  # of numpy, where the answer is empty
+                tried = list(_scores(metric))
+            reasons = [reason for scores in tried for reason in scores.problems.values()]
+        except TimeoutError as error:
+            tried, reasons = [], [in_words(error)]
+        if len(reasons) >= len(tried):
             raise IntraBenchError(
-                f"metric {metric.column} fails on boxes that overlap, are equal, or are missed: {reasons[0]}"
+                f"metric {metric.column} fails on {BOXES}: {reasons[0]}"
                 f"{'' if ' in line ' in reasons[0] else _place(metric)}; correct it, or omit it"
             )
         if not reasons and all(scores.columns[metric.column] is None for scores in tried):
-            said.append(f"metric {metric.column} has no value on boxes that overlap, are equal, or are missed")
+            said.append(f"metric {metric.column} has no value on {BOXES}")
     return said
 
 
