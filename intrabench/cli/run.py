@@ -22,7 +22,7 @@ from intrabench.cli.results import tell_damage
 from intrabench.cli.run_options import PANELS
 from intrabench.cli.shared import Json, Plugins, flag, interruptible, show
 from intrabench.cli.verbosity import quiet, verbose
-from intrabench.errors import several
+from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,7 +66,7 @@ def run(context: typer.Context, **arguments: Any) -> None:
 
     out: Path | None = arguments["out"]
     check_config(context, arguments["config"])
-    options = options_of(arguments, "out", "dry_run", "config")
+    options = options_of(arguments, "out", "dry_run", "trial", "config")
     check_idle(options)
     if not arguments["dataset"]:
         note(f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT", err=True)
@@ -74,7 +74,9 @@ def run(context: typer.Context, **arguments: Any) -> None:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
 
-        echo(*describe(options, results_folder(out)))
+        echo(*describe(options, results_folder(out), arguments["trial"]))
+    elif arguments["trial"]:
+        raise IntraBenchError("--trial plays sessions for the estimates of --dry-run; give that, too, or omit it")
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
