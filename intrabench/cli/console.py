@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -48,10 +49,45 @@ def echo_sentences(*sentences: str, hanging: str = "") -> None:
         echo(*(_folded(sentence, width, hanging) if width else [sentence]))
 
 
+def note_sentences(*sentences: str, hanging: str = "") -> None:
+    """`echo_sentences` of what is neither a result nor tells what is wrong; ``--quiet`` leaves it out."""
+    if not quiet():
+        echo_sentences(*sentences, hanging=hanging)
+
+
 def _folded(text: str, width: int, hanging: str = "") -> list[str]:
     """The text in lines of so many letters, which break between words."""
     lines = wrap(one_line(text), width, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False)
     return lines or [""]
+
+
+_FACT = re.compile(r"\s*[a-z][\w /-]*: ")
+_FULL = 112
+"""A line that has no room within so many letters for the next word goes on with it."""
+
+
+def echo_text(text: str) -> None:
+    """Print a text in lines of up to 120 letters; on a narrower terminal its paragraphs and facts are folded anew.
+
+    A fact is a line of its own, ``name: what``.
+    """
+    lines, width = text.split("\n"), screen_width()
+    if width is None:
+        return echo(*lines)
+    joined = lines[:1]
+    for line in lines[1:]:
+        word, same = line.strip().partition(" ")[0], _indent(line) == _indent(joined[-1])
+        if same and word and not _FACT.match(line) and len(joined[-1].split("\n")[-1]) + 1 + len(word) > _FULL:
+            joined[-1] += f"\n{line}"
+        else:
+            joined.append(line)
+    for line in joined:
+        whole = _indent(line) + " ".join(part.strip() for part in line.split("\n"))
+        echo(*_folded(whole, min(width, 120), _indent(line) + "  " * bool(_FACT.match(line))))
+
+
+def _indent(line: str) -> str:
+    return " " * (len(line) - len(line.lstrip()))
 
 
 def print_columns(rows: Sequence[Mapping[str, Any]], *, heading: bool = True, spared: Sequence[str] = ()) -> None:

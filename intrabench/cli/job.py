@@ -92,7 +92,7 @@ def _check_run(context: typer.Context, words: Sequence[str], local: bool, dask: 
         raise IntraBenchError(f"a job runs `run`, not {name!r}; write `intrabench job ... -- run --model ...`")
     commands: Any = context.parent and context.parent.command
     arguments = commands.commands["run"].make_context("run", rest, parent=context.parent).params
-    if arguments["dry_run"]:
+    if arguments["dry_run"] or arguments["trial"]:
         raise IntraBenchError("--dry-run computes nothing; give it to `intrabench run` here, not to a job")
     if dask and arguments["dask"]:
         raise IntraBenchError(f"the run has --dask {arguments['dask']} and gets --dask {dask}; omit one of the two")

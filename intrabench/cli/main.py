@@ -18,7 +18,7 @@ from intrabench import __version__
 from intrabench.cli import headings, options, verbosity
 from intrabench.cli.annotate import annotate
 from intrabench.cli.clickability import clickability_app
-from intrabench.cli.console import echo, note
+from intrabench.cli.console import echo, echo_text, note
 from intrabench.cli.data import data_app
 from intrabench.cli.job import add_job
 from intrabench.cli.output import Output
@@ -148,7 +148,10 @@ def info(
     if toml:
         echo(*as_toml(name).split("\n"))
         return
-    echo(*(described(name) if json else describe(name)).split("\n"))
+    if json:
+        echo(*described(name).split("\n"))
+    else:
+        echo_text(describe(name))
 
 
 @app.command()

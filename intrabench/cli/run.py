@@ -17,12 +17,12 @@ from typer.core import TyperCommand, TyperOption
 
 from intrabench.cli import options as o
 from intrabench.cli.config import check_config
-from intrabench.cli.console import echo, note
+from intrabench.cli.console import echo, echo_sentences, note, note_sentences
 from intrabench.cli.results import tell_damage
 from intrabench.cli.run_options import PANELS
 from intrabench.cli.shared import Json, Plugins, flag, interruptible, show
 from intrabench.cli.verbosity import quiet, verbose
-from intrabench.errors import several
+from intrabench.errors import IntraBenchError, several
 
 if TYPE_CHECKING:
     import polars as pl
@@ -66,7 +66,7 @@ def run(context: typer.Context, **arguments: Any) -> None:
 
     out: Path | None = arguments["out"]
     check_config(context, arguments["config"])
-    options = options_of(arguments, "out", "dry_run", "config")
+    options = options_of(arguments, "out", "dry_run", "trial", "config")
     check_idle(options)
     if not arguments["dataset"]:
         note(f"no --dataset given: using {DEFAULTS.dataset[0]}, three vertebrae in a small real CT", err=True)
@@ -74,7 +74,9 @@ def run(context: typer.Context, **arguments: Any) -> None:
         from intrabench.engine.dry_run import describe
         from intrabench.workspace import results_folder
 
-        echo(*describe(options, results_folder(out)))
+        echo_sentences(*describe(options, results_folder(out), arguments["trial"]), hanging="  ")
+    elif arguments["trial"]:
+        raise IntraBenchError("--trial plays sessions for the estimates of --dry-run; give that, too, or omit it")
     else:
         preset = protocol_of(options.protocol)
         command = f"intrabench table --protocol {preset.id}" if preset.numbers else "intrabench table"
@@ -138,12 +140,12 @@ def play(options: Options, out: Path | None, command: str, show: Callable[[pl.Da
     for line in summary.moved + summary.valueless + summary.meaningless + summary.not_applicable:
         echo(line, err=True)
     table, page = (f"`{one}{_out_option(out)}`" for one in (command, command.replace(" table", " report", 1)))
-    note(f"results in {folder}; {table} shows all of them, {page} as one HTML file")
+    note_sentences(f"results in {folder}; {table} shows all of them, {page} as one HTML file")
     if option := further(rows["prompter"].unique()):
-        note(f"`{command} {option}{_out_option(out)}` shows how much it matters where people click")
+        note_sentences(f"`{command} {option}{_out_option(out)}` shows how much it matters where people click")
     kept = options.cache_embeddings is not False and summary.encode_s > 0
     if kept and (line := usage_line(quota_gb(options.cache_gb))):
-        note(line)
+        note_sentences(line)
     for line in summary.left_out:
         echo(line, err=True)
     if summary.failed:
@@ -207,7 +209,8 @@ def check(
         found.append(finding)
         if not json:
             mark = {True: "ok", False: "FAILED", None: ""}[finding.ok]
-            (echo if finding.ok is False else note)(f"{mark:<7} {finding.name:<32} {finding.message}")
+            say = echo_sentences if finding.ok is False else note_sentences
+            say(f"{mark:<7} {finding.name:<32} {finding.message}", hanging=" " * 41)
     if json:
         show([asdict(finding) for finding in found], json)
     if any(finding.ok is False for finding in found):

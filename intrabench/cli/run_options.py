@@ -52,7 +52,11 @@ PANELS: dict[str, Panel] = {
         "out": (Out, None),
         "save_masks": (switch("--save-masks", "Store the mask of every round."), False),
         "note": (text("--note", "Words about the run for its record and `intrabench status`."), ""),
-        "dry_run": (switch("--dry-run", "Show what would be run and downloaded."), False),
+        "dry_run": (switch("--dry-run", "Show what would be run and downloaded, and about what it takes."), False),
+        "trial": (
+            switch("--trial", "In a dry run, play a session of each model that has no rows, to estimate."),
+            False,
+        ),
         "fail_fast": (switch("--fail-fast", "End the run with the first failure, and show where."), False),
         "max_failures": (
             text(

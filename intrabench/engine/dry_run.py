@@ -4,39 +4,48 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from intrabench.datasets.base import Dataset, NotFetched, data_size
 from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
+from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.availability import find_available
-from intrabench.engine.estimate import Estimate, Estimates
+from intrabench.engine.estimate import Estimate, Estimates, Left
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run, make_unplayed
+from intrabench.engine.metric_trial import try_out
 from intrabench.engine.options import Options
+from intrabench.engine.plan import ImageTask
 from intrabench.engine.session_spec import ModelRunner
-from intrabench.engine.trial import try_out
+from intrabench.engine.trial import play_trial
 from intrabench.errors import foreign, several
-from intrabench.models.parts.embedding_cache import usage_line
+from intrabench.mask import TURNED, reordered
+from intrabench.models.parts.embedding_cache import each_mb, usage_line
 from intrabench.results.parts import finished_sessions
 
 NAMED = 3
 """Of so many data sets each one is named that lacks something."""
 
 
-def describe(options: Options, folder: Path) -> list[str]:
-    """Lines for people: downloads and their state, sessions per model and what they take, and what is missing."""
+def describe(options: Options, folder: Path, trial: bool = False) -> list[str]:
+    """Lines for people: downloads and their state, sessions per model and what they take, and what is missing.
+
+    trial: play a session of each model of which no row tells what it takes; the results folder stays as it is.
+    """
     found = find_available(options)
     job = make_unplayed(options) if found.none else make_run(found.options)
     try:
-        return [*_described(job, folder), *found.lacking, *try_out(job.metrics)]
+        return [*_described(job, folder, trial), *found.lacking, *try_out(job.metrics)]
     finally:
         for runner in job.runners:
             runner.close()
 
 
-def _described(job: Job, folder: Path) -> list[str]:
+def _described(job: Job, folder: Path, trial: bool) -> list[str]:
     chosen: dict[Dataset, list[str]] = {dataset: [] for dataset in job.datasets}
     unlisted = {dataset: why for dataset in job.datasets if (why := _unlisted(dataset))}
     selected = job.selected(without=unlisted)
@@ -45,46 +54,85 @@ def _described(job: Job, folder: Path) -> list[str]:
     lines = [line for dataset, names in chosen.items() for line in _data(dataset, names)]
     lines += unlisted.values()
     indexes = {(dataset, case): cases.look(dataset, case)[0] for dataset, case in selected}
+    if trial:
+        _convert_one(indexes)
     for dataset in chosen:
         lines += notes_on(dataset, [index for (one, _), index in indexes.items() if one == dataset and index])
     unknown = [where for where, index in indexes.items() if index is None]
     if not unknown:
         check_targets([index for index in indexes.values() if index], job.targets)
     done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
-    estimates, playing = Estimates(folder, job.rounds), list[ModelRunner]()
+    estimates, playing, untold = Estimates(folder, job.rounds), list[ModelRunner](), list[str]()
     total = finished = 0
     for runner in job.runners:
-        keys = [
-            key
-            for (dataset, case), index in indexes.items()
-            if index is not None
-            for key in job.keys(dataset, case, runner, index)
-        ]
-        here = sum(key in done for key in keys)
-        total, finished = total + len(keys), finished + here
+        tasks = [ImageTask(job, *where, runner, index) for where, index in indexes.items() if index is not None]
+        waiting = {task: sum(key not in done for key in task.keys) for task in tasks}
+        count, left = sum(len(task.keys) for task in tasks), sum(waiting.values())
+        total, finished = total + count, finished + count - left
         each = len(job.prompters_for(runner.model)) * len(job.seeds)
         more = f", and {each} for each selected target of {several(len(unknown), 'further case')}" if unknown else ""
-        lines.append(f"{runner.label}: {several(len(keys), 'session')} on {runner.device}, {here} finished{more}")
-        if left := len(keys) - here:
-            lines[-1] = "; ".join([lines[-1], *_taken(runner, estimates.of(runner, left), job.save_masks)])
+        lines.append(f"{runner.label}: {several(count, 'session')} on {runner.device}, {count - left} finished{more}")
+        if left:
+            tasks = [task for task, number in waiting.items() if number]
+            estimate, failure = _estimate(estimates, tasks, left, trial)
+            lines[-1] = "; ".join([lines[-1], *_taken(tasks, estimate), *failure])
+            untold += [] if estimate.known or failure else [runner.label]
         if left or unknown:
             playing.append(runner)
     least = "at least " if unknown or unlisted else ""
     lines.append(
         f"total: {least}{several(total, 'session')}, {finished} finished, {total - finished} to do; results in {folder}"
     )
+    if untold:
+        lines.append(f"not known is how long {', '.join(untold)} will take; --trial plays one session of each to tell")
     return lines + _embeddings(playing) + _uncounted(unknown)
 
 
-def _taken(runner: ModelRunner, estimate: Estimate, masks: bool) -> list[str]:
-    """What sessions of a model take, as far as that is known; masks: whether these are kept."""
-    found = [estimate.time]
+def _convert_one(indexes: dict[tuple[Dataset, str], CaseIndex | None]) -> None:
+    """Convert a case on which a trial can be played, if none is, and one needs no download."""
+    if not any(indexes.values()):
+        here = (where for where in indexes if cases.lacks(*where) == "converted")
+        if (where := next(here, None)) is not None:
+            indexes[where] = cases.prepare(*where)
+
+
+def _estimate(
+    estimates: Estimates, tasks: Sequence[ImageTask], sessions: int, trial: bool
+) -> tuple[Estimate, Sequence[str]]:
+    """About what the sessions of a model take that are left of these tasks; and a failed trial in words."""
+    runner, left = tasks[0].runner, Left(sessions, len(tasks))
+    found = estimates.of(runner, left)
+    if found.played or not trial:
+        return found, ()
+    with TemporaryDirectory() as folder:
+        failure = play_trial(tasks[0], Path(folder))
+        tried = Estimates(Path(folder), estimates.rounds).of(runner, left)
+    if failure:
+        return found, [f"a trial failed: {failure}"]
+    return replace(tried, known="about {} as a trial of one session took") if tried.played else found, ()
+
+
+def _taken(tasks: Sequence[ImageTask], estimate: Estimate) -> list[str]:
+    """What sessions of a model take that are left of these tasks, as far as that is known."""
+    found, runner = [estimate.time], tasks[0].runner
     if estimate.memory_mb:
         where = "memory" if runner.model.runtime.device == "cpu" else "memory of the GPU"
         found.append(f"up to {estimate.memory_mb:.0f} MiB of {where} in each worker")
-    if masks:
+    if tasks[0].job.save_masks:
         found.append(f"masks {data_size(estimate.masks_mb)}")
+    if runner.model.encodes and runner.model.runtime.embeddings:
+        found.append(f"embeddings {_kept(tasks)}")
     return [*filter(None, found)]
+
+
+def _kept(tasks: Sequence[ImageTask]) -> str:
+    """How much disk the embeddings of a model take, by those that are kept: of all slices, or each one."""
+    model = tasks[0].runner.model
+    each = each_mb(model)
+    if model.dims == 2 and each:
+        slices = sum(reordered(task.index.shape, TURNED[task.plane])[0] for task in tasks)
+        return f"up to {data_size(slices * each)}"
+    return f"{data_size(each)} each" if each else data_size(each)
 
 
 def _embeddings(runners: Sequence[ModelRunner]) -> list[str]:

@@ -14,7 +14,6 @@ from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import several
 from intrabench.results.masks import masks_file
 from intrabench.results.parts import read_rows
-from intrabench.results.schema import MACHINE
 from intrabench.results.statuses import NO_DATA
 
 SHORT_S = 60.0
@@ -23,50 +22,68 @@ SHORT_S = 60.0
 SAMPLE = 100
 """So many sessions tell how large files of masks are."""
 
-_MEASURED = ("session", "status", "model", "device", "dtype", "encode_s", "segment_s", "peak_memory_mb", "peak_gpu_mb")
+_MEASURED = (
+    *("session", "status", "model", "device", "dtype", "dataset", "case"),
+    *("encode_s", "segment_s", "peak_memory_mb", "peak_gpu_mb"),
+)
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is left to play of a model: so many sessions on so many images."""
+
+    sessions: int
+    images: int
 
 
 @dataclass(frozen=True)
 class Estimate:
     """About what sessions of a model take; 0 is what nobody measured.
 
-    seconds: of machine time, one session after the other. known: how that is known, with ``{}`` for the time.
-    memory_mb: the peak in MiB, as of a `Cost`. masks_mb: the files of masks, in MB.
+    seconds: of machine time, one session after the other. known: how that is known, with ``{}`` for the time. played:
+    the sessions that tell it. memory_mb: the peak in MiB, as of a `Cost`. masks_mb: the files of masks, in MB.
     """
 
     seconds: float = 0.0
     known: str = ""
+    played: int = 0
     memory_mb: float = 0.0
     masks_mb: float = 0.0
 
     @property
     def time(self) -> str:
-        """The time in words; empty below `SHORT_S`."""
-        return self.known.format(lasting(self.seconds)) if self.seconds >= SHORT_S else ""
+        """The time in words; empty if nobody knows it."""
+        return self.known.format(lasting(max(1.0, self.seconds)))
 
 
 class Estimates:
     """Estimates by the rows of a results folder, else by what `intrabench check` measured."""
 
     def __init__(self, folder: Path, rounds: int) -> None:
-        self._folder, self._rounds = folder, rounds
+        self._folder, self.rounds = folder, rounds
         self._rows = read_rows(folder, _MEASURED, metrics=False) if folder.is_dir() else None
 
-    def of(self, runner: ModelRunner, sessions: int) -> Estimate:
-        """For so many sessions of a model; those on the same device in the same precision tell about it."""
+    def of(self, runner: ModelRunner, left: Left) -> Estimate:
+        """For what is left of a model; its sessions on the same device in the same precision tell about it.
+
+        An image is encoded for all its sessions together, so that part is counted by image.
+        """
         model, runtime = runner.model, runner.model.runtime
         if self._rows is not None:
             rows = self._rows.filter(model=model.short_spec, device=runtime.device, dtype=runtime.dtype)
             rows = rows.filter(~pl.col("status").is_in(["not_applicable", NO_DATA]))  # of which nothing was played
             if played := rows["session"].n_unique():
                 peak = pl.max("peak_memory_mb" if runtime.device == "cpu" else "peak_gpu_mb")
-                spent, memory_mb = rows.select(MACHINE.sum(), peak).row(0)
+                encoding, answering, memory_mb = rows.select(pl.sum("encode_s"), pl.sum("segment_s"), peak).row(0)
+                images = rows.select(pl.struct("dataset", "case").n_unique()).item()
+                seconds = left.images * encoding / images + left.sessions * answering / played
                 known = f"about {{}} as {several(played, 'session')} here took"
-                return Estimate(sessions * spent / played, known, memory_mb or 0.0, self._masks_mb(rows, sessions))
+                masks_mb = self._masks_mb(rows, left.sessions)
+                return Estimate(seconds, known, played, memory_mb or 0.0, masks_mb)
         cost = recalled(model)
         if cost is not None and cost.device == place_of(runtime):
-            seconds = sessions * (self._rounds + 1) * cost.next_ms / 1000
-            return Estimate(seconds, "at least {} as `intrabench check` measured an answer", cost.memory_mb)
+            seconds = left.sessions * (self.rounds + 1) * cost.next_ms / 1000
+            return Estimate(seconds, "at least {} as `intrabench check` measured an answer", 0, cost.memory_mb)
         return Estimate()
 
     def _masks_mb(self, rows: pl.DataFrame, sessions: int) -> float:
@@ -76,11 +93,11 @@ class Estimates:
         return sessions * sum(sizes) / len(sizes) / 1e6 if sizes else 0.0
 
 
-def long_ones(missing: Sequence[tuple[ModelRunner, int]], folder: Path, rounds: int) -> Iterator[str]:
+def long_ones(missing: Sequence[tuple[ModelRunner, Left]], folder: Path, rounds: int) -> Iterator[str]:
     """A line for each model whose missing sessions take long."""
-    left = [(runner, sessions) for runner, sessions in missing if sessions]
-    if left:
+    waiting = [(runner, left) for runner, left in missing if left.sessions]
+    if waiting:
         estimates = Estimates(folder, rounds)
-        for runner, sessions in left:
-            if time := estimates.of(runner, sessions).time:
-                yield f"{runner.label}: {several(sessions, 'session')}, {time}"
+        for runner, left in waiting:
+            if (found := estimates.of(runner, left)).seconds >= SHORT_S:
+                yield f"{runner.label}: {several(left.sessions, 'session')}, {found.time}"

@@ -17,13 +17,13 @@ from intrabench.engine.executors.timeout import after
 from intrabench.engine.failure_limit import failure_limit
 from intrabench.engine.make_job import make_run
 from intrabench.engine.manifest import Manifest
+from intrabench.engine.metric_trial import try_out
 from intrabench.engine.options import Options
 from intrabench.engine.plan import make_plan
 from intrabench.engine.progress.reporter import Reporter
 from intrabench.engine.scheduler import Scheduler
 from intrabench.engine.signals import ending_softly
 from intrabench.engine.summary import Summary
-from intrabench.engine.trial import try_out
 from intrabench.engine.writer import ResultWriter
 from intrabench.files.mounts import warnings_about
 from intrabench.results.compact import others_at_work, tidy

@@ -7,6 +7,7 @@ from threading import RLock
 
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.stored_case import CaseIndex
+from intrabench.engine.estimate import Left
 from intrabench.engine.executors.executor import Executor, Executors, StoringExecutor
 from intrabench.engine.executors.placement import MOST
 from intrabench.engine.plan import ImageTask, Plan
@@ -68,10 +69,11 @@ class Scheduler:
         executors.stop()
 
     @property
-    def missing(self) -> list[tuple[ModelRunner, int]]:
-        """How many sessions of each model are to be played, as far as the cases are ready."""
+    def missing(self) -> list[tuple[ModelRunner, Left]]:
+        """What is to be played of each model, as far as the cases are ready."""
         tasks = list(self._expected.items())
-        return [(one, sum(number for task, number in tasks if task.runner is one)) for one in self.job.runners]
+        numbers = [[number for task, number in tasks if task.runner is one and number] for one in self.job.runners]
+        return [(one, Left(sum(each), len(each))) for one, each in zip(self.job.runners, numbers, strict=True)]
 
     @property
     def executors(self) -> int:

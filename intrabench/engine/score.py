@@ -23,8 +23,8 @@ from intrabench.datasets.cases import store as cases
 from intrabench.datasets.cases.stored_case import CaseIndex, StoredCase
 from intrabench.engine.environment import versions, versions_hash
 from intrabench.engine.make_job import make_unplayed, models_of
+from intrabench.engine.metric_trial import try_out
 from intrabench.engine.session_spec import ModelRunner
-from intrabench.engine.trial import try_out
 from intrabench.engine.verify import Trust, changed_since, finished_rows, options_of, together
 from intrabench.errors import IntraBenchError, foreign, in_words
 from intrabench.mask import TURNED, Mask, Plane

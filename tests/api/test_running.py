@@ -351,7 +351,7 @@ def test_an_option_is_called_the_same_everywhere() -> None:
     """Adding one means: a field of `Options`, a parameter of the command, one of the function, with one default."""
     options = set(vars(DEFAULTS))
     typed, called = (inspect.signature(function).parameters for function in (command, intrabench.run))
-    assert set(typed) - {"out", "dry_run", "quiet", "verbose", "config", "context"} == options
+    assert set(typed) - {"out", "dry_run", "trial", "quiet", "verbose", "config", "context"} == options
     assert set(called) - {"out", "progress", "unknown"} == options
     for name, default in vars(DEFAULTS).items():
         several = isinstance(default, tuple)

@@ -10,7 +10,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
-from intrabench.cli.console import echo, print_frame
+from intrabench.cli import console
+from intrabench.cli.console import echo, echo_text, print_frame
 
 
 def test_decimals_follow_the_column(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,6 +43,24 @@ def test_lines_neither_grow_nor_steer_the_terminal(
 ) -> None:
     echo("case a\nok  all", "\x1b]8;;http://x\x1b\\", "left\tright", "", err=True)
     assert capsys.readouterr().err == wording
+
+
+def test_a_text_is_folded_anew_where_the_terminal_is_narrower(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines of a paragraph go on, facts and short lines do not, and what is indented stays so."""
+    words = "seven letters " * 8
+    text = f"{words.strip()}\n{words}end.\n\nshort\nline\n  a: {words}\nb: c"
+    monkeypatch.setattr(console, "screen_width", lambda: 60)
+    echo_text(text)
+    lines = capsys.readouterr().out.splitlines()
+    full = "seven letters seven letters seven letters seven letters"
+    assert lines[:4] == [*[full] * 3, f"{full} end."]
+    assert lines[4:7] == ["", "short", "line"]
+    assert lines[7:] == [f"  a: {full}", f"    {full}", "b: c"]
+    monkeypatch.setattr(console, "screen_width", lambda: None)
+    echo_text(text)
+    assert capsys.readouterr().out == f"{text}\n"
 
 
 def test_commands_print_in_no_other_way() -> None:

@@ -127,6 +127,7 @@ def test_own_classes_are_known(say: Say) -> None:
         (("--slurm", "-n", "3", "--", *RUN, "--stop", "dise=1"), "dise"),
         (("--slurm", "-n", "3", "--", *RUN, "--plugin", "absent.py"), "absent.py"),
         (("--slurm", "-n", "3", "--", *RUN, "--dry-run"), "--dry-run computes nothing; give it to `intrabench run`"),
+        (("--slurm", "-n", "3", "--", *RUN, "--trial"), "--dry-run computes nothing; give it to `intrabench run`"),
         (("--slurm", "--dask", "-n", "3", "--", *RUN), "--dask needs --time, e.g. 4:00:00"),
         (("--k8s", "--dask", "-n", "3", "--time", "1:00:00", "--", *RUN), "--k8s --dask: a Dask cluster of pods"),
         ((*DASK, "--", *RUN, "--dask", "local:2"), "the run has --dask local:2 and gets --dask cluster.yaml; omit one"),

@@ -98,7 +98,22 @@ def cache_for(model: Model, volume: Volume) -> EmbeddingCache | None:
         weights += sha256_of_path(Path(random_weights.__file__))
     made_by = (model.spec, version_of(model), weights, runtime.dtype, runtime.device, runtime.batch)
     key = content_key(volume.array, *made_by, volume.modality, str(runtime.compile), *_surroundings(model))
-    return EmbeddingCache(runtime.embeddings / key, runtime.embeddings_gb)
+    return EmbeddingCache(runtime.embeddings / f"{_mark(model)}-{key}", runtime.embeddings_gb)
+
+
+def each_mb(model: Model) -> float:
+    """The mean size of the embeddings of a model that are kept, in MB; 0 if there are none."""
+    folders = [] if model.runtime.embeddings is None else model.runtime.embeddings.glob(f"{_mark(model)}-*")
+    sizes = list[int]()
+    for one in folders:
+        with suppress(OSError):  # others may remove it meanwhile
+            sizes += [file.stat().st_size for file in one.glob("*.npy")]
+    return sum(sizes) / len(sizes) / 1e6 if sizes else 0.0
+
+
+def _mark(model: Model) -> str:
+    """What the names of the folders of a model begin with; models of the same have embeddings of the same size."""
+    return hashlib.sha256(f"{model.spec} {model.runtime.dtype}".encode()).hexdigest()[:8]
 
 
 def content_key(array: NDArray[np.generic], *made_by: str) -> str:

@@ -10,8 +10,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
-from intrabench.engine import trial
-from intrabench.engine.trial import try_out
+from intrabench.engine import metric_trial
+from intrabench.engine.metric_trial import try_out
 from intrabench.errors import IntraBenchError
 from intrabench.metrics.lookup import metric
 from intrabench.registry import registry
@@ -64,7 +64,7 @@ def test_what_numpy_warns_of_is_not_told(recwarn: pytest.WarningsRecorder) -> No
 )
 def test_what_hangs_is_refused(value: str, wording: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it hangs on a single pair, and where Python has nothing to do."""
-    monkeypatch.setattr(trial, "SECONDS", 0.2)
+    monkeypatch.setattr(metric_trial, "SECONDS", 0.2)
     started = time.monotonic()
     with pytest.raises(IntraBenchError) as caught:
         try_out([mine(value)])
