@@ -1,6 +1,8 @@
 # demo: the main job on real scans; the others are for developers (CONTRIBUTING.md). Each sets itself up in .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+# without a GPU: make test TORCH_INDEX=https://download.pytorch.org/whl/cpu
+TORCH_INDEX ?=
 
 .PHONY: demo test test-slow check format docs tutorials bench structure release clean
 
@@ -69,11 +71,15 @@ clean:
 	$(BIN)/python -m pip install --quiet --editable '.[report]'
 	touch $@
 
-.venv/.demo: .venv/bin/python pyproject.toml
+.venv/.torch: .venv/bin/python
+	$(if $(TORCH_INDEX),$(BIN)/python -m pip install --quiet --index-url $(TORCH_INDEX) torch torchvision)
+	touch $@
+
+.venv/.demo: .venv/.torch pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[demo]'
 	touch $@
 
-.venv/.dev: .venv/bin/python pyproject.toml
+.venv/.dev: .venv/.torch pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	SAM2_BUILD_CUDA=0 $(BIN)/python -m pip install --quiet --no-build-isolation --no-deps 'sam2==1.1.0'
 	touch $@

@@ -199,7 +199,7 @@ class DavisInteractiveSession:
         try:
             import pandas as pd
         except ImportError:
-            raise IntraBenchError("reports in compat need pandas; run: pip install pandas") from None
+            raise IntraBenchError("reports in compat need pandas; run: pip install 'intrabench[davis]'") from None
         return pd.DataFrame(self.report.frame.select(*PUBLISHED).to_dict(as_series=False))
 
     def get_global_summary(self, save_file: str | Path | None = None) -> dict[str, Any]:

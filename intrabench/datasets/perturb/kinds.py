@@ -1,13 +1,12 @@
 """Perturbations of intensities: noise, blur, lower resolution and the like, each one function.
 
-Those that batchgenerators has are taken from there, with fixed strength; noise that scikit-image has from there.
+Those that batchgenerators (Isensee et al., Zenodo, 2020, doi:10.5281/zenodo.3632567) has too give the same values as
+there with a fixed strength, also where they draw random numbers.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
-from importlib import import_module
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,17 +14,14 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from intrabench.datasets.perturb.base import IntensityChange, Perturbation
-from intrabench.errors import IntraBenchError
 from intrabench.mask import Floats32
 from intrabench.specs.component import of_function
-
-EXTRA = "perturb"
 
 Rng = np.random.Generator
 
 
 def intensity_change(
-    name: str, neutral: float | None = 0.0, wrong: Callable[[float], str] = lambda value: ""
+    name: str, neutral: float | None = 0.0, wrong: Callable[[float], str] = lambda value: "", version: str = "1"
 ) -> Callable[[Callable[..., NDArray[Any]]], type[IntensityChange]]:
     """Make a perturbation of a function that does what `IntensityChange.change` says; see `of_function`.
 
@@ -37,21 +33,26 @@ def intensity_change(
         if problem := wrong(value) if 0 < value < np.inf else f"{parameter} must be above 0":
             raise ValueError(problem)
 
-    about = {"name": name, "neutral": neutral, "__post_init__": check}
+    about = {"name": name, "neutral": neutral, "version": version, "__post_init__": check}
     return lambda function: of_function(IntensityChange, "change", function, **about)
 
 
 @intensity_change("noise")
 def noise(image: Floats32, rng: Rng, sigma: float = 0.1) -> NDArray[Any]:
     """Gaussian noise of standard deviation `sigma`."""
-    # what it calls variance is sigma
-    return _augmented(rng, "noise_augmentations.augment_gaussian_noise", image, (sigma, sigma))
+    legacy = _legacy(rng)
+    for channel in image:
+        legacy.uniform()  # batchgenerators decides here whether a channel is changed
+        channel += legacy.normal(0, sigma, channel.shape)
+    return image
 
 
 @intensity_change("rician")
 def rician_noise(image: Floats32, rng: Rng, sigma: float = 0.1) -> NDArray[Any]:
     """Rician noise, which magnitude images of MR have, of standard deviation `sigma`."""
-    return _augmented(rng, "noise_augmentations.augment_rician_noise", image, (sigma, sigma))
+    legacy = _legacy(rng)
+    real, imaginary = (legacy.normal(0, sigma, image.shape) for _ in range(2))
+    return np.sqrt((image + real) ** 2 + imaginary**2) * np.sign(image)
 
 
 @intensity_change("salt_pepper", wrong=lambda p: "p is a share, at most 1" if p > 1 else "")
@@ -71,9 +72,9 @@ def poisson_noise(image: Floats32, rng: Rng, counts: float = 100.0) -> NDArray[A
 @intensity_change("blur")
 def blur(image: Floats32, rng: Rng, sigma: Annotated[float, Interval(gt=0, le=100)] = 1.0) -> NDArray[Any]:
     """A Gaussian of standard deviation `sigma` in voxels."""
-    return _in_plane(
-        image, lambda seen: _augmented(rng, "noise_augmentations.augment_gaussian_blur", seen, (sigma,) * 2)
-    )
+    from scipy.ndimage import gaussian_filter
+
+    return _by_channel(image, lambda channel: gaussian_filter(channel, sigma))
 
 
 @intensity_change("motion", neutral=1.0)
@@ -84,24 +85,33 @@ def motion(image: Floats32, rng: Rng, voxels: Annotated[int, Interval(ge=1, le=1
     return uniform_filter1d(image, voxels, axis=-1, mode="nearest")
 
 
-@intensity_change("gamma", neutral=1.0)
+@intensity_change("gamma", neutral=1.0, version="2")
 def gamma(image: Floats32, rng: Rng, gamma: float = 1.5) -> NDArray[Any]:
     """Intensities, from their minimum to their maximum, to the power of `gamma`."""
-    return _augmented(rng, "color_augmentations.augment_gamma", image, (gamma, gamma))
+    low, span = image.min(), np.ptp(image)
+    return ((image - low) / (float(span) + 1e-7)) ** gamma * span + low  # the small number as in batchgenerators
 
 
 @intensity_change("contrast", neutral=1.0)
 def contrast(image: Floats32, rng: Rng, factor: float = 0.5) -> NDArray[Any]:
     """Distances to the mean intensity become `factor` times as large, within the range of the image."""
-    options = {"preserve_range": True, "per_channel": False}
-    return _augmented(rng, "color_augmentations.augment_contrast", image, lambda: factor, **options)
+    for channel in image:
+        mean, low, high = channel.mean(), channel.min(), channel.max()
+        channel[:] = np.clip((channel - mean) * factor + mean, low, high)
+    return image
 
 
 @intensity_change("low_resolution", 1.0, lambda zoom: "zoom is a share of the resolution, below 1" if zoom >= 1 else "")
 def low_resolution(image: Floats32, rng: Rng, zoom: float = 0.5) -> NDArray[Any]:
     """Resolution falls to `zoom` of it along each axis, and the image is brought back to its size."""
-    function = "resample_augmentations.augment_linear_downsampling_scipy"
-    return _in_plane(image, lambda seen: _augmented(rng, function, seen, (zoom, zoom)))
+    from skimage.transform import resize
+
+    def resampled(channel: Floats32) -> NDArray[Any]:
+        small = np.maximum(np.round(np.array(channel.shape) * zoom).astype(int), 1)
+        coarse = resize(channel.astype(float), small, order=1, mode="edge", anti_aliasing=False)
+        return np.asarray(resize(coarse, channel.shape, order=0, mode="edge", anti_aliasing=False))
+
+    return _by_channel(image, resampled)
 
 
 @intensity_change("bias_field", wrong=lambda strength: "strength must be below 1" if strength >= 1 else "")
@@ -122,31 +132,14 @@ INTENSITIES: tuple[type[Perturbation], ...] = (
 )
 
 
-def _in_plane(image: Floats32, change: Callable[[Floats32], NDArray[Any]]) -> NDArray[Any]:
-    """The changed image; a picture only within its plane."""
-    return change(image) if image.shape[1] > 1 else change(image[:, 0])[:, None]
+def _by_channel(image: Floats32, change: Callable[[Floats32], NDArray[Any]]) -> Floats32:
+    """The image with each channel ``(z, y, x)`` changed; a picture only within its plane ``(y, x)``."""
+    for channel in image:
+        seen = channel if len(channel) > 1 else channel[0]
+        seen[:] = change(seen)
+    return image
 
 
-def _augmented(rng: Rng, function: str, *args: Any, **options: Any) -> NDArray[Any]:
-    """What a function ``MODULE.NAME`` of batchgenerators gives.
-
-    It draws from the global random state, which is seeded by ours, and afterwards as it was.
-
-    Raises:
-        IntraBenchError: batchgenerators is not installed.
-    """
-    kept, also = np.random.get_state(), random.getstate()  # noqa: NPY002
-    seed = int(rng.integers(2**32))
-    np.random.seed(seed)  # noqa: NPY002
-    random.seed(seed)
-    module, _, name = function.partition(".")
-    try:
-        found: NDArray[Any] = getattr(import_module(f"batchgenerators.augmentations.{module}"), name)(*args, **options)
-        return found
-    except ImportError as error:
-        raise IntraBenchError(
-            f"perturbing images needs batchgenerators; run: pip install 'intrabench[{EXTRA}]'"
-        ) from error
-    finally:
-        np.random.set_state(kept)  # noqa: NPY002
-        random.setstate(also)
+def _legacy(rng: np.random.Generator) -> np.random.RandomState:
+    """Random numbers as NumPy's global state gives them, which batchgenerators draws from, under a seed of `rng`."""
+    return np.random.RandomState(int(rng.integers(2**32)))

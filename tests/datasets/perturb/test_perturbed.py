@@ -109,7 +109,7 @@ def test_a_spec_may_have_several() -> None:
     assert made.short_spec == f"{SMALL}+noise+gamma:gamma=2"
     assert made.spec.endswith("+noise:sigma=0.1+gamma:gamma=2")
     assert registry.make("datasets", made.argument).spec == made.spec
-    assert made.version == f"{registry.make('datasets', SMALL).version}/1/1"
+    assert made.version == f"{registry.make('datasets', SMALL).version}/1/2"
     assert made.cases() == registry.make("datasets", SMALL).cases()
 
 
