@@ -52,6 +52,10 @@ LIBRARIES = (
 )
 """What tests import takes longer than most tests, so it is imported once."""
 
+OPPOSITE = {
+    **{"min": "max", "max": "min", "np.minimum": "np.maximum", "np.maximum": "np.minimum", "any": "all", "all": "any"},
+    **{"np.minimum.at": "np.maximum.at", "np.maximum.at": "np.minimum.at"},
+}
 COMPARED = {
     **{ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq},
     **{ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In},
@@ -94,18 +98,8 @@ def changes(path: Path) -> list[Change]:
         start = starts[node.lineno - 1] + node.col_offset
         stop = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         old = text[start:stop].decode()
-        if compiles(made := Change(path, node.lineno, start, stop, old, new)):
-            found[start, stop, new] = made
+        found[start, stop, new] = Change(path, node.lineno, start, stop, old, new)
     return [found[key] for key in sorted(found)]
-
-
-def compiles(change: Change) -> bool:
-    """Whether a file with it is a program; within f-strings older Pythons do not know where an expression stands."""
-    try:
-        ast.parse(change.made())
-    except (SyntaxError, ValueError):
-        return False
-    return True
 
 
 def _changed(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
@@ -126,14 +120,20 @@ def _is_call(node: ast.AST) -> bool:
 
 
 def _inside(node: ast.AST) -> Iterable[ast.AST]:
-    """What below a node may be changed: no annotations, decorators, messages and f-strings."""
+    """What below a node may be changed: no annotations and decorators."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return [*node.args.defaults, *(one for one in node.args.kw_defaults if one), *node.body]
     if isinstance(node, ast.ClassDef):
         return node.body
     if isinstance(node, ast.AnnAssign):
         return [node.value] if node.value else []
-    return [one for one in ast.iter_child_nodes(node) if not isinstance(one, (ast.Raise, ast.Assert, ast.JoinedStr))]
+    return [one for one in ast.iter_child_nodes(node) if not _means_nothing(one)]
+
+
+def _means_nothing(node: ast.AST) -> bool:
+    """Messages, f-strings, and what only checks."""
+    checks = isinstance(node, ast.keyword) and node.arg == "strict"
+    return checks or isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr))
 
 
 def _expressions(node: ast.expr) -> Iterator[ast.expr]:
@@ -161,13 +161,14 @@ def _expressions(node: ast.expr) -> Iterator[ast.expr]:
     elif isinstance(new, ast.IfExp):
         new.body, new.orelse = new.orelse, new.body
         yield new
-    elif isinstance(new, ast.Call) and len(new.args) > 1:
-        new.args[:2] = new.args[1], new.args[0]
-        if not any(isinstance(one, ast.Starred) for one in new.args[:2]):
+    elif isinstance(new, ast.Call):
+        name = ast.unparse(new.func)
+        if name in OPPOSITE:
+            new.func = ast.parse(OPPOSITE[name], mode="eval").body
             yield new
-    elif isinstance(new, ast.Call) and isinstance(new.func, ast.Name) and new.func.id in ("min", "max"):
-        new.func.id = "min" if new.func.id == "max" else "max"
-        yield new
+        elif len(new.args) > 1 and not any(isinstance(one, ast.Starred) for one in new.args[:2]):
+            new.args[:2] = new.args[1], new.args[0]
+            yield new
 
 
 def drawn(rooms: Iterable[str], number: int, seed: int) -> list[Change]:

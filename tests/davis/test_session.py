@@ -135,6 +135,15 @@ def test_all_scribbles_are_given_unless_only_the_last_are_asked_for(root: Path, 
     assert strokes() == [one, one + two, one + two + three]
 
 
+def test_where_nobody_began_the_robot_begins_in_the_frame_with_most_of_the_objects(tmp_path: Path) -> None:
+    truth = np.zeros((3, 60, 80), np.uint8)
+    truth[0, :20, :20], truth[1, :30, :30], truth[2, :25, :25] = 2, 1, 2
+    root = davis_folder(tmp_path / "DAVIS", {"alpha": truth}, {"alpha": []})
+    (tmp_path / "davis").mkdir()
+    sample = Sample.begin(Davis(root), "alpha", 1, False, 0, FakeClock())
+    assert annotated_frames(sample.scribbles(only_last=True)) == [1]
+
+
 def test_after_the_last_answer_nothing_is_drawn(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
     monkeypatch.setattr(Sample, "draw", lambda self, *_: drawn.append(self.interaction))
@@ -371,6 +380,7 @@ def test_answers_that_do_not_fit_can_be_given_again(root: Path, tmp_path: Path) 
         {"host": "interactive.davischallenge.org"},
         {"max_nb_interactions": None},
         {"max_nb_interactions": 0},
+        {"max_time": 0},
         {"metric_to_optimize": "IoU"},
         {"subset": "test-dev"},
         {"subset": "train"},

@@ -42,6 +42,11 @@ def test_steps_credit_nothing_before_the_first_answer() -> None:
     assert (slow.at(60), slow.at(60, step=True), slow.at(80, step=True)) == pytest.approx((0.45, 0.0, 0.6))
 
 
+def test_a_curve_without_any_time_has_no_area() -> None:
+    nothing = Curve((0.0, 0.0), (0.0, 0.7))
+    assert (nothing.auc, nothing.auc_step) == (0, 0)
+
+
 def test_failing_is_fast_unless_it_is_given_a_time() -> None:
     report = golden("B_timeouts_i5_t60")
     fast, honest = (curve(report, SAMPLES, 5, 60, failed_time=time) for time in (None, 60.0))

@@ -41,6 +41,17 @@ def dice(one: np.ndarray, other: np.ndarray) -> float:
     return 2 * float((one & other).sum()) / float(one.sum() + other.sum())
 
 
+def test_the_others_are_read_once_an_answer_is_not_nearly_right() -> None:
+    read: list[int] = []
+    labels = np.zeros((1, 4, 40), np.uint8)
+    labels[0, :, :20], labels[0, :, 20:] = 1, 2
+    every = case_of(labels)
+    others = OtherTargets(lambda: read.append(1) or every)  # type: ignore[func-returns-value]
+    for answer, times in ((labels == 1, 0), (labels == 0, 0), (labels == 2, 1), (labels == 2, 1)):
+        others.fitting_better(MaskPair(every[0], Mask.of(answer)))
+        assert len(read) == times
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_no_union_fits_better_than_the_one_that_is_named(seed: int) -> None:
     rng = np.random.default_rng(seed)

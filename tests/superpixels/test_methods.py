@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,28 @@ def test_a_grid_is_even_in_millimetres() -> None:
     assert picture.cells(1) == (1, 1, 1)
     assert np.unique(grid_cells((3, 5), (2, 2)), return_counts=True)[1].tolist() == [6, 4, 3, 2]
     assert (grid_points((3, 5), (2, 2)) > 0).sum() == 4
+
+
+def test_a_slice_is_divided_as_a_picture_however_thick_it_is() -> None:
+    thick = Volume.from_canonical(np.zeros((1, 4, 8), np.uint8), (100.0, 1.0, 1.0))
+    assert picture_of(thick, "none").cells(8) == (1, 2, 4)
+    two = Volume.from_canonical(np.arange(2 * 20 * 20, dtype=np.uint8).reshape(2, 20, 20), (5.0, 1.0, 1.0))
+    assert registry.make("superpixels", "sitk_slic").segment(picture_of(two, "none"), 8).shape == (2, 20, 20)
+
+
+def test_k_means_of_opencv_begin_with_squares_of_an_even_share() -> None:
+    pytest.importorskip("cv2")
+    from intrabench.superpixels.opencv import _clustered
+
+    edges: list[int] = []
+
+    def noted(image: np.ndarray, edge: int) -> Any:
+        edges.append(edge)
+        return SimpleNamespace(iterate=int, enforceLabelConnectivity=int, getLabels=lambda: np.zeros(image.shape[:2]))
+
+    for segments in (25, 10**6):
+        _clustered(noted, np.zeros((40, 90, 3), np.float32), segments, 1)
+    assert edges == [12, 2]
 
 
 def test_random_cells_belong_to_the_nearest_point() -> None:

@@ -45,6 +45,7 @@ def test_numbers_of_instances_may_be_given_instead_of_components() -> None:
 
 
 def test_which_component_is_at_a_voxel() -> None:
+    assert Components(np.ones((1, 2, 3), np.uint32)).box == (0, 0, 0, 1, 2, 3)
     components = Components(np.array([[[1, 0, 2]]], np.uint32), (4, 5, 6))
     places = np.array([(4, 5, 6), (4, 5, 7), (4, 5, 8), (4, 5, 5), (4, 5, 9), (3, 5, 6), (4, 6, 6)]).T
     assert components.at(places).tolist() == [0, -1, 1, -1, -1, -1, -1]
