@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from intrabench.metrics.base import Metric
 from intrabench.metrics.mask_pair import MaskPair
 from intrabench.metrics.parts.surface import BothWays, Directed
-from intrabench.specs.specs import Reach, switch
+from intrabench.specs.specs import Reach, switch, written
 from intrabench.target import Target
 
 Definition = Literal["surface_distance", "medpy", "monai"]
@@ -29,7 +29,7 @@ SURFACES = {
 }
 """What counts as surface, in words."""
 
-_LENGTH = re.compile(r"(\d+(?:\.\d+)?)(mm|voxels)")
+_LENGTH = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(mm|voxels)")
 _GIVE = "give inf, diagonal, shape, or a length such as 374mm"
 
 
@@ -59,6 +59,8 @@ class Distance(Metric):
             raise ValueError(f"miss={self.miss} is the best value, so a miss would count as perfect; {_GIVE}")
         if not length and self.miss not in ("inf", "diagonal", "shape"):
             raise ValueError(f"miss={self.miss} is no value of a miss; {_GIVE}")
+        if length:  # however it is spelled, it is one column
+            object.__setattr__(self, "miss", f"{written(float(length[1]))}{length[2]}")
 
     @abstractmethod
     def between(self, pair: MaskPair) -> float:

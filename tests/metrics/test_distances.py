@@ -142,7 +142,13 @@ def test_what_is_ignored_may_make_a_miss() -> None:
     assert measured("hd:miss=50mm", MaskPair(target, Mask.of(answer))) == 50
 
 
-@pytest.mark.parametrize("miss", ["", "100", "nan", "infinite", "-1mm", "37voxels", "0mm"])
+@pytest.mark.parametrize("miss", ["374mm", "374.0mm", "0374.00mm"])
+def test_a_length_is_one_column_however_it_is_spelled(miss: str) -> None:
+    assert metric(f"hd95:miss={miss}").id == "hd95:miss=374mm@1"
+    assert metric(f"hd95:miss={miss}") == metric("hd95:miss=374mm")
+
+
+@pytest.mark.parametrize("miss", ["", "100", "nan", "infinite", "-1mm", "37voxels", "0mm", "1e3mm", "1000000000mm"])
 def test_rules_that_mean_nothing(miss: str, wording: SnapshotAssertion) -> None:
     with pytest.raises(IntraBenchError) as caught:
         metric(f"hd95:miss='{miss}'")

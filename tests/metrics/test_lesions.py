@@ -18,7 +18,7 @@ from intrabench.mask import TURNED, Bools, Mask, Plane
 from intrabench.metrics.lesion_rows import LesionRows
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.metrics.parts import lesions
+from intrabench.metrics.parts import lesions, regions
 from intrabench.metrics.score import score
 from tests.conftest import make_target
 from tests.metrics.lesion_peers import FILE, PAIRS, SHAPE, SPACING, THREE, blocks
@@ -175,7 +175,7 @@ def test_ties_do_not_depend_on_the_plane(plane: Plane) -> None:
     assert found == LesionRows().of(MaskPair(make_target(truth, SPACING), Mask.of(answer)), AFFINE)
 
 
-@given(st.integers(0, 10**6), st.sampled_from([(1.0, 1.0, 1.0), (5.0, 1.0, 1.3)]))
+@given(st.integers(0, 10**6), st.sampled_from([(1.0, 1.0, 1.0), (5.0, 1.0, 1.3), (1 / 3, 0.7031, 0.25)]))
 def test_regions_as_distance_maps_say(seed: int, mm: tuple[float, float, float]) -> None:
     rng = np.random.default_rng(seed)
     shape = tuple(rng.integers(2, 9, 3))
@@ -185,10 +185,12 @@ def test_regions_as_distance_maps_say(seed: int, mm: tuple[float, float, float])
     labels, count = ndimage.label(truth, np.ones((3, 3, 3)))
     away = np.array([ndimage.distance_transform_edt(labels != n, sampling=mm) for n in range(1, count + 1)])
     found = lesions.Lesions.of(Mask.of(truth), Mask.of(answer), 26).region_dice(mm)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lesions, "AT_ONCE", 1)
-        again = lesions.Lesions.of(Mask.of(truth), Mask.of(answer), 26).region_dice(mm)
-    assert (again == found).all()
+    for most in (0, math.inf):  # by the tree, and by envelopes
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(regions, "AT_ONCE", int(rng.integers(1, 200)))
+            patch.setattr(regions, "BOX_PER_VOXEL", most)
+            again = lesions.Lesions.of(Mask.of(truth), Mask.of(answer), 26).region_dice(mm)
+        assert (again == found).all()
     owner = np.isclose(away, away.min(axis=0)).argmax(axis=0) + 1
     inside = [answer & (owner == n) for n in range(1, count + 1)]
     wanted = [2 * (one & truth).sum() / (one.sum() + (labels == n).sum()) for n, one in enumerate(inside, 1)]

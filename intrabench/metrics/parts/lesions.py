@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import Box, Mask, intersection
+from intrabench.metrics.parts.regions import region_sizes
 from intrabench.metrics.parts.transform import Spacing
 
 CONNECTIVITIES = (6, 18, 26)
@@ -30,10 +31,6 @@ AUTOPET = "autoPET V, metrics.py of lab-midas/autoPETV, 2026"
 
 MORE = 1e-6
 """By so much IoU a pair more counts in the optimal rule, as in panoptica."""
-
-AT_ONCE = 2**22
-"""Of so many voxels of a scan the nearest lesions are looked for at once."""
-
 
 _WORDS: Mapping[Rule, str] = {
     "any": "one part may match several lesions",
@@ -254,40 +251,8 @@ class Lesions:
         if not len(self.truth):
             return np.zeros(0)
         common = np.bincount(self.touching[:, 0], weights=self.touching[:, 2], minlength=len(self.truth))
-        labels, nearest = self.of_answer.labels, _Nearest(self.of_truth, spacing_mm)
-        inside, step = np.zeros(len(self.truth), np.int64), max(AT_ONCE // max(labels.shape[1] * labels.shape[2], 1), 1)
-        for z in range(0, len(labels), step):
-            first = np.add(self.of_answer.start, (z, 0, 0))
-            places = np.array(np.nonzero(labels[z : z + step])) + first[:, None]
-            inside += np.bincount(nearest.lesions(places), minlength=len(inside))
+        inside = region_sizes(self.of_truth, self.of_answer, spacing_mm)
         return 2 * common / (self.truth + inside)
-
-
-class _Nearest:
-    """The lesion that is nearest to a voxel of the scan; of several the first."""
-
-    def __init__(self, lesions: Components, spacing_mm: Spacing) -> None:
-        from scipy.ndimage import binary_erosion
-        from scipy.spatial import cKDTree
-
-        border = (lesions.labels > 0) & ~binary_erosion(lesions.labels > 0)
-        self._of_border = lesions.labels[border].astype(np.int64) - 1
-        self._within, self._spacing = lesions, np.array(spacing_mm)
-        # a fourth coordinate, by which the square of a distance grows with the number of the lesion: by 1e-6 of that of
-        # the smallest step at most
-        rank = 1e-3 * min(spacing_mm) * np.sqrt(self._of_border / len(lesions.sizes))
-        places = np.argwhere(border) + np.array(lesions.start)
-        points = np.column_stack([places * self._spacing, rank])
-        self._tree = cKDTree(points, leafsize=64, compact_nodes=False, balanced_tree=False)
-
-    def lesions(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
-        """(k,) lesions of voxels (3, k)."""
-        found = self._within.at(places)
-        outside = found < 0
-        if outside.any():
-            asking = places[:, outside].T * self._spacing
-            found[outside] = self._of_border[self._tree.query(np.pad(asking, ((0, 0), (0, 1))))[1]]
-        return found
 
 
 def _touching(lesions: NDArray[Any], parts: NDArray[Any]) -> NDArray[np.int64]:
