@@ -154,7 +154,7 @@ def rate_close(
     answers = Answers(_study(folder).answers_file)
     try:
         with writing(folder):
-            answers.end(not reopen)
+            answers.set_closed(not reopen)
     finally:
         answers.close()
     note(f"{folder} takes answers again" if reopen else f"{folder} is closed; --reopen takes it back")
