@@ -238,7 +238,7 @@ def test_the_owner_sees_who_is_where_and_closes_the_study(study: Study, say: Cal
         assert (one["answered"], one["of"], one["skipped"], one["comments"]) == (2, len(study.order("r1")), 1, 1)
         assert (one["minutes"], one["seconds_each"]) == (2.0, 60.0)
         assert one["first"] <= one["last"]
-        assert "r1" in say("rate", "status", folder).out
+        assert f"2 of {len(study.order('r1'))} " in say("rate", "status", folder).out
         say("rate", "close", folder)
         status, said = client.ask("api/answers", answer(study, "r1", 2))
         assert (status, "closed" in said["error"]) == (422, True)
