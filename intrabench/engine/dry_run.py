@@ -109,7 +109,11 @@ def _estimate(
         tried = Estimates(Path(folder), estimates.rounds).of(runner, left)
     if failure:
         return found, [f"a trial failed: {failure}"]
-    return replace(tried, known="about {} as a trial of one session took") if tried.played else found, ()
+    if not tried.played:
+        return found, ()
+    alone = len(tasks[0].job.runners) == 1 or runner.model.runtime.device != "cpu"  # else the peak is of several models
+    memory_mb = tried.memory_mb if alone else 0.0
+    return replace(tried, known="about {} as a trial of one session took", memory_mb=memory_mb), ()
 
 
 def _taken(tasks: Sequence[ImageTask], estimate: Estimate) -> list[str]:
