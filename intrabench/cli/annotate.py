@@ -76,7 +76,7 @@ def annotate(
     check_window(window)
     folder = results_folder(out)
     if close is not None:
-        return _end(folder, close)
+        return _set_closed(folder, close)
     arguments = {
         **{"model": model, "dataset": dataset, "cases": cases, "targets": targets, "rounds": rounds},
         **{"protocol": protocol, "metric": metric, "device": device, "dtype": dtype, "weights": weights},
@@ -101,7 +101,7 @@ def annotate(
         serve(make, host, port, lambda address: announce(address, tokens, host, echo))
 
 
-def _end(results: Path, closed: bool) -> None:
+def _set_closed(results: Path, closed: bool) -> None:
     """Close what people annotated into a results folder, or open it again."""
     from intrabench.files.locks import Busy, locked
     from intrabench.people.annotating.log import FILE, Log
@@ -111,7 +111,7 @@ def _end(results: Path, closed: bool) -> None:
     try:
         with locked(results / "locks" / "annotating.lock"):
             log = Log(results / "people" / FILE)
-            log.end(closed)
+            log.set_closed(closed)
             log.close()
     except Busy as busy:
         raise IntraBenchError(f"people annotate into {results} now, by {busy}; end that first") from busy

@@ -133,12 +133,16 @@ def rate_status(folder: Folder, json: Json = False) -> None:
     if json:
         show([{**line, "closed": closed} for line in found.iter_rows(named=True)], json)
         return
-    shown = found.with_columns(pl.col("first", "last").str.head(16)).rename({"minutes": "time", "seconds_each": "each"})
+    shown = found.with_columns(
+        pl.format("{} of {}", "answered", "of").alias("answered"), pl.col("first", "last").str.head(16)
+    )
+    shown = shown.drop("of").rename({"minutes": "time", "seconds_each": "each"})
     times = [
         pl.Series(name, [None if one is None else lasting(one * unit) for one in shown[name]], pl.String)
         for name, unit in (("time", 60), ("each", 1))
     ]
-    print_frame(shown.with_columns(times), f"Raters of {folder}; times without pauses; UTC", right=("time", "each"))
+    right = ("answered", "time", "each")
+    print_frame(shown.with_columns(times), f"Raters of {folder}; times without pauses; UTC", right=right)
     echo(f"closed since {closed}" if closed else "open: answers are taken")
 
 
@@ -154,7 +158,7 @@ def rate_close(
     answers = Answers(_study(folder).answers_file)
     try:
         with writing(folder):
-            answers.end(not reopen)
+            answers.set_closed(not reopen)
     finally:
         answers.close()
     note(f"{folder} takes answers again" if reopen else f"{folder} is closed; --reopen takes it back")
@@ -177,7 +181,7 @@ def rate_table(
         if frame.is_empty():
             continue
         if format == "text":
-            print_frame(readable(frame), heading)
+            print_frame(readable(frame), heading, everything="--format csv has everything")
         else:
             echo(f"# {heading}", *formatted(frame, format).removesuffix("\n").split("\n"), "")
 

@@ -20,6 +20,7 @@ from intrabench.errors import IntraBenchError, foreign, in_words, several
 from intrabench.mask import Mask
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.models.base import Answer, Failure, Model, Predictor, Request
+from intrabench.models.outside.program_model import ProgramModel
 from intrabench.play.lockstep import ask
 from intrabench.prompts import STROKES, PromptKind, Prompts, boxes, points
 from intrabench.prompts import box3d as box3d_prompts
@@ -135,7 +136,17 @@ def _prompts(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> 
                 if used:
                     break
             message = f"changes the answer; {seconds:.2f} s the first time, {warm:.2f} s then"
-            yield Finding(f"prompt {kind}", used, message if used else "a different prompt gets the same answer")
+            unused = f"a different prompt gets the same answer{_without(runner.model, kind)}"
+            yield Finding(f"prompt {kind}", used, message if used else unused)
+
+
+def _without(model: Model, kind: str) -> str:
+    """How to say that a program ignores prompts of a kind."""
+    others = ",".join(sorted(model.accepts - {kind}))
+    if not isinstance(model, ProgramModel) or not others:
+        return ""
+    quoted = f'"{others}"' if "," in others else others
+    return f"; if the program ignores them, add takes={quoted} to the model"
 
 
 def _repeated(runner: ModelRunner, volume: Volume, targets: Sequence[Target]) -> Iterator[Finding]:

@@ -63,6 +63,7 @@ def _described(job: Job, folder: Path, trial: bool) -> list[str]:
         check_targets([index for index in indexes.values() if index], job.targets)
     done = finished_sessions(folder, job.rounds) if folder.is_dir() else set()
     estimates, playing, untold = Estimates(folder, job.rounds), list[ModelRunner](), list[str]()
+    convertible = any(cases.lacks(*where) == "converted" for where in unknown)
     total = finished = 0
     for runner in job.runners:
         tasks = [ImageTask(job, *where, runner, index) for where, index in indexes.items() if index is not None]
@@ -77,6 +78,8 @@ def _described(job: Job, folder: Path, trial: bool) -> list[str]:
             estimate, failure = _estimate(estimates, tasks, left, trial)
             lines[-1] = "; ".join([lines[-1], *_taken(tasks, estimate), *failure])
             untold += [] if estimate.known or failure else [runner.label]
+        elif convertible and not estimates.of(runner, Left(0, 0)).known:
+            untold.append(runner.label)
         if left or unknown:
             playing.append(runner)
     least = "at least " if unknown or unlisted else ""
@@ -84,15 +87,15 @@ def _described(job: Job, folder: Path, trial: bool) -> list[str]:
         f"total: {least}{several(total, 'session')}, {finished} finished, {total - finished} to do; results in {folder}"
     )
     if untold:
-        lines.append(f"not known is how long {', '.join(untold)} will take; --trial plays one session of each to tell")
+        lines.append(f"how long {', '.join(untold)} will take is not known; --trial plays one session of each to tell")
     return lines + _embeddings(playing) + _uncounted(unknown)
 
 
 def _convert_one(indexes: dict[tuple[Dataset, str], CaseIndex | None]) -> None:
     """Convert a case on which a trial can be played, if none is, and one needs no download."""
     if not any(indexes.values()):
-        here = (where for where in indexes if cases.lacks(*where) == "converted")
-        if (where := next(here, None)) is not None:
+        convertible = (where for where in indexes if cases.lacks(*where) == "converted")
+        if (where := next(convertible, None)) is not None:
             indexes[where] = cases.prepare(*where)
 
 
@@ -109,7 +112,11 @@ def _estimate(
         tried = Estimates(Path(folder), estimates.rounds).of(runner, left)
     if failure:
         return found, [f"a trial failed: {failure}"]
-    return replace(tried, known="about {} as a trial of one session took") if tried.played else found, ()
+    if not tried.played:
+        return found, ()
+    alone = len(tasks[0].job.runners) == 1 or runner.model.runtime.device != "cpu"  # else the peak is of several models
+    memory_mb = tried.memory_mb if alone else 0.0
+    return replace(tried, known="about {} as a trial of one session took", memory_mb=memory_mb), ()
 
 
 def _taken(tasks: Sequence[ImageTask], estimate: Estimate) -> list[str]:

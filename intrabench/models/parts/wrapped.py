@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from intrabench.errors import IntraBenchError, WrongType, kind
 from intrabench.mask import Array, Bools, Floats32, Mask
 from intrabench.models.base import Answer, Model, Request, VolumeModel
+from intrabench.models.card import ModelCard
 from intrabench.models.parts.slice_model import SliceItem, SliceModel, SliceResult
 from intrabench.prompts import PromptKind, counting_boxes2d
 from intrabench.volume import Volume
@@ -26,7 +27,7 @@ TAKES: dict[int, frozenset[PromptKind]] = {2: frozenset({"point", "box2d"}), 3: 
 Function = Callable[[Any, Array, Array, Bools], Any]
 
 
-def wrap(function: Function, accepts: Collection[PromptKind], dims: int = 3, name: str = "") -> Model:
+def wrap(function: Function, accepts: Collection[PromptKind], dims: int = 3, name: str = "", title: str = "") -> Model:
     """A model of a function or a network of torch, to be given to `run`, `check` and `preview`.
 
     A function is called ``function(image, points, boxes, previous)`` and returns a boolean array of the image's shape:
@@ -39,7 +40,8 @@ def wrap(function: Function, accepts: Collection[PromptKind], dims: int = 3, nam
     whose first channel is above 0 in the target. The model has a copy of it, and its weights are part of the version.
 
     accepts: the prompts that it takes: "point", "box2d" and, if dims is 3, "box3d". name: what results call it, of
-    letters, digits, underscores, hyphens and dots; empty: the name of the function or of the network's class.
+    letters, digits, underscores, hyphens and dots; empty: the name of the function or of the network's class. title:
+    what people call it in tables and reports; empty: its name.
 
     Raises:
         IntraBenchError: it cannot be called, or it accepts other prompts; such a model needs a class of its own.
@@ -54,6 +56,8 @@ def wrap(function: Function, accepts: Collection[PromptKind], dims: int = 3, nam
             f"accepts={sorted(taken)} with dims={dims}, expected some of {', '.join(sorted(TAKES[dims]))}; "
             "for other prompts write a class, see docs/adding_a_model.md"
         )
+    if problem := ModelCard(title).problem:
+        raise IntraBenchError(f"title={title!r}: {problem}")
     named = function if hasattr(function, "__name__") else type(function)
     called = name or re.sub(r"[^\w.-]", "", named.__name__)
     given: Any = function
@@ -62,6 +66,7 @@ def wrap(function: Function, accepts: Collection[PromptKind], dims: int = 3, nam
         "__doc__": (getattr(function, "__doc__", "") or "").strip() or f"{called}, wrapped.",
         "__module__": named.__module__,
         "name": called,
+        "title": title,
         "version": _weights_of(network) if network else "1",
         "accepts": taken,
         "devices": ("cpu", "cuda") if network else ("cpu",),

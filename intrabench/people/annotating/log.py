@@ -203,7 +203,7 @@ class Log:
         (found,) = self._read(("SELECT value FROM facts WHERE name = 'closed'", ()))
         return bool(found)
 
-    def end(self, closed: bool = True) -> None:
+    def set_closed(self, closed: bool) -> None:
         """Let nothing be changed any more, or let it be changed again."""
         with self._writing() as base:
             base.execute("DELETE FROM facts WHERE name = 'closed'")

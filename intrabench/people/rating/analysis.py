@@ -14,7 +14,7 @@ import polars as pl
 
 from intrabench.errors import IntraBenchError
 from intrabench.files.atomic import atomically, writing
-from intrabench.people.rating.answers import Answers, Progress
+from intrabench.people.rating.answers import Answers, RaterStatus
 from intrabench.people.rating.inputs import INPUT
 from intrabench.people.rating.study import ANCHORS, Study
 from intrabench.results.spreadsheet import write_csv
@@ -78,7 +78,7 @@ def long(study: Study) -> pl.DataFrame:
 
 
 _STATUS: dict[str, Any] = {
-    **{"rater": pl.String, "training": pl.String, "rated": pl.Int64, "of": pl.Int64, "skipped": pl.Int64},
+    **{"rater": pl.String, "training": pl.String, "answered": pl.Int64, "of": pl.Int64, "skipped": pl.Int64},
     **{"comments": pl.Int64, "minutes": pl.Float64, "seconds_each": pl.Float64, "first": pl.String, "last": pl.String},
 }
 
@@ -86,15 +86,15 @@ _STATUS: dict[str, Any] = {
 def status(study: Study) -> tuple[pl.DataFrame, str | None]:
     """How far each rater is, and when the study was closed, in UTC; None if it is open.
 
-    minutes: of all answers, without pauses; seconds_each: by the number of answers. first, last: when answers came, in
-    UTC. Answers in a bundle count once they are imported.
+    answered: with what was skipped. minutes: of all answers, without pauses; seconds_each: by their number. first,
+    last: when answers came, in UTC. Answers in a bundle count once they are imported.
 
     Raises:
         IntraBenchError: the answers cannot be read.
     """
     stored = Answers(study.answers_file) if study.answers_file.exists() else None
     try:
-        found = {rater: stored.progress(rater) if stored else Progress() for rater in study.raters}
+        found = {rater: stored.status(rater) if stored else RaterStatus() for rater in study.raters}
         closed = stored.closed if stored else None
     finally:
         if stored:
@@ -103,7 +103,12 @@ def status(study: Study) -> tuple[pl.DataFrame, str | None]:
         {
             "rater": rater,
             "training": "done" if one.trained or one.answers else "open" if study.training(rater) else "none",
-            **{"rated": one.answers, "of": len(study.order(rater)), "skipped": one.skipped, "comments": one.comments},
+            **{
+                "answered": one.answers,
+                "of": len(study.order(rater)),
+                "skipped": one.skipped,
+                "comments": one.comments,
+            },
             "minutes": one.seconds / 60,
             "seconds_each": one.seconds / one.answers if one.answers else None,
             **{"first": one.first, "last": one.last},

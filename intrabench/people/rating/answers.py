@@ -55,8 +55,10 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a rater is. seconds: of all answers, without pauses. first, last: when answers came, in UTC."""
+class RaterStatus:
+    """How far a rater is. answers: with those that skip a mask, which `skipped` counts. seconds: of all answers,
+    without pauses. first, last: when answers came, in UTC.
+    """
 
     trained: bool = False
     answers: int = 0
@@ -146,7 +148,7 @@ class Answers:
         with self._lock:
             return self._one("SELECT 1 FROM trained WHERE rater = ?", rater) is not None
 
-    def end(self, closed: bool = True) -> None:
+    def set_closed(self, closed: bool) -> None:
         """Take no more answers, or take them again."""
         with self._lock:
             self._run("DELETE FROM closed")
@@ -160,12 +162,12 @@ class Answers:
             found = self._one("SELECT at FROM closed")
         return str(found[0]) if found else None
 
-    def progress(self, rater: str) -> Progress:
+    def status(self, rater: str) -> RaterStatus:
         """How far a rater is."""
         columns = "COUNT(*), COUNT(skip), COALESCE(SUM(comment != ''), 0), COALESCE(SUM(seconds), 0), MIN(at), MAX(at)"
         with self._lock:
             found = self._one(f"SELECT {columns} FROM answers WHERE rater = ? AND undone IS NULL", rater)
-        return Progress(self.trained(rater), *found or ())
+        return RaterStatus(self.trained(rater), *found or ())
 
     def all(self) -> list[dict[str, Any]]:
         """All answers that count, in the order in which they came.

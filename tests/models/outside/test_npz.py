@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import polars as pl
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from intrabench.engine.check import check as findings_of
+from intrabench.engine.session_spec import ModelRunner
 from intrabench.errors import IntraBenchError
 from intrabench.mask import Mask
 from intrabench.models.base import Answer, JointAnswer, JointRequest, open_image
@@ -20,7 +23,7 @@ from intrabench.models.npz import Npz
 from intrabench.registry import registry
 from intrabench.volume import Volume
 from tests.conftest import Said
-from tests.models.outside.made import SHAPE, boxed, clicked, predictor, scan, shell, stand_in
+from tests.models.outside.made import NPZ_PREDICTOR, SHAPE, boxed, clicked, predictor, scan, shell, stand_in
 
 BOXES = (0, 1, 2, 3, 4, 5), (3, 0, 0, 5, 2, 2)
 
@@ -198,6 +201,18 @@ def test_apptainer_with_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     text = " ".join(model.launcher.once("name", tmp_path, tmp_path))
     assert "--nv --env CUDA_VISIBLE_DEVICES=1" in text
     assert "--pwd /workspace mine.sif" in text
+
+
+@pytest.mark.parametrize(("takes", "failed"), [("", {"prompt point"}), ("box3d", set())])
+def test_a_check_says_how_to_give_a_program_no_clicks(takes: str, failed: set[str], tmp_path: Path) -> None:
+    boxes = predictor(tmp_path, NPZ_PREDICTOR.replace("segs[z, y, x] = value", "pass"))
+    findings = findings_of(ModelRunner(Npz(command=boxes, takes=takes)))
+    found = list(takewhile(lambda one: one.name != "determinism", findings))
+    told = {
+        one.name for one in found if one.message.endswith("if the program ignores them, add takes=box3d to the model")
+    }
+    assert told == {one.name for one in found if one.ok is False} == failed
+    assert "prompt box3d" in {one.name for one in found}
 
 
 def test_a_run(tmp_path: Path, say: Callable[..., Said]) -> None:

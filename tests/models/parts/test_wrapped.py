@@ -14,7 +14,9 @@ from syrupy.assertion import SnapshotAssertion
 
 import intrabench
 from intrabench import IntraBenchError, Model, wrap
+from intrabench.models.card import card_of
 from intrabench.models.parts.wrapped import TAKES
+from tests.conftest import Said
 
 Bools = NDArray[np.bool_]
 PHANTOM = "phantom:shape=8x24x24,instances=1"
@@ -110,6 +112,12 @@ def test_a_network_may_be_trained_on() -> None:
     assert intrabench.run(model, *given, out="after")["dice"].to_list() == before != [0.0]
 
 
+def test_people_call_it_by_its_title(say: Callable[..., Said]) -> None:
+    intrabench.run(wrap(balls, ["point"], name="balls", title="Balls of 2026"), "point_interp:n=3", PHANTOM, out="out")
+    assert "Balls of 2026" in say("table", "--out", "out").out
+    assert card_of(wrap(balls, ["point"])).title == ""
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -117,6 +125,7 @@ def test_a_network_may_be_trained_on() -> None:
         lambda: wrap(balls, ["point"], dims=4),
         lambda: wrap(balls, ["scribble"], dims=3),
         lambda: wrap(balls, ["box3d"], dims=2),
+        lambda: wrap(balls, ["point"], title="two\nlines"),
         lambda: intrabench.run(wrap(balls, ["point"], name="my net"), "box_slice", PHANTOM),
         lambda: intrabench.run(balls, "box_slice", PHANTOM),  # type: ignore[arg-type]
         lambda: intrabench.run(adding(1.0, 2), "box_slice", PHANTOM),  # type: ignore[arg-type]

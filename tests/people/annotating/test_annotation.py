@@ -424,7 +424,7 @@ def test_a_finished_target_is_opened_again_until_the_study_is_closed() -> None:
         assert people.finish(code, "ab", new_id()).finished
     assert read_rows(OUT)["round"].to_list() == [0, 1]
     log = Log(OUT / "people" / LOG)
-    log.end()
+    log.set_closed(True)
     log.close()
     with annotating() as people:
         for call in (people.reopen, people.undo, people.finish):

@@ -225,7 +225,7 @@ def test_answers_are_kept_by_the_page_while_the_disk_is_full(study: Study, wordi
 def test_the_owner_sees_who_is_where_and_closes_the_study(study: Study, say: Callable[..., Said]) -> None:
     folder = str(study.folder)
     lines = json.loads(say("rate", "status", folder, "--json").out)
-    assert [(one["rater"], one["rated"], one["training"], one["closed"]) for one in lines] == [
+    assert [(one["rater"], one["answered"], one["training"], one["closed"]) for one in lines] == [
         ("r1", 0, "open", None),
         ("r2", 0, "open", None),
     ]
@@ -235,10 +235,10 @@ def test_the_owner_sees_who_is_where_and_closes_the_study(study: Study, say: Cal
         assert client.ask("api/answers", answer(study, "r1", 1, score=None, skip="image", seconds=30))[0] == 200
         assert client.ask("api/answers", answer(study, "r1", 2, comment="x" * 2001))[0] == 422
         (one, _) = json.loads(say("rate", "status", folder, "--json").out)
-        assert (one["rated"], one["of"], one["skipped"], one["comments"]) == (2, len(study.order("r1")), 1, 1)
+        assert (one["answered"], one["of"], one["skipped"], one["comments"]) == (2, len(study.order("r1")), 1, 1)
         assert (one["minutes"], one["seconds_each"]) == (2.0, 60.0)
         assert one["first"] <= one["last"]
-        assert "r1" in say("rate", "status", folder).out
+        assert f"2 of {len(study.order('r1'))} " in say("rate", "status", folder).out
         say("rate", "close", folder)
         status, said = client.ask("api/answers", answer(study, "r1", 2))
         assert (status, "closed" in said["error"]) == (422, True)
