@@ -35,7 +35,15 @@ TESTS = {
         "results/test_damaged.py",
         "statistics/test_compare.py",
     ),
-    "extras": ("cli/test_full_disk.py", "models/test_grabcut.py", "models/test_grow_from_seeds.py", "superpixels/test_methods.py"),
+    "extras": (
+        "cli/test_full_disk.py",
+        "datasets/paper/test_ms_flair.py",
+        "davis/test_session.py",
+        "engine/test_dask.py",
+        "models/test_grabcut.py",
+        "people/servers/test_app.py",
+        "superpixels/test_methods.py",
+    ),
     "networks": ("models/test_litemedsam.py", "models/test_sam.py", "models/test_hf.py", "models/test_vista3d.py"),
 }
 """Test files that run with each group."""

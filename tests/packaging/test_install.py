@@ -53,8 +53,10 @@ def test_the_files_hold_what_they_should(dist: Path) -> None:
     for needed in ("py.typed", "effort.toml", "reporting/page/page.html.jinja", "template/models/threshold.py"):
         assert f"intrabench/{needed}" in inside
     with tarfile.open(sdist) as archive:
-        names = {name.split("/", 1)[-1] for name in archive.getnames()}
-    assert {"README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "tests/conftest.py", "pyproject.toml"} <= names
+        names = {member.name.split("/", 1)[-1] for member in archive.getmembers() if not member.isdir()}
+    tracked = set(call("git", "ls-files", cwd=ROOT).splitlines())
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "tests/conftest.py", "pyproject.toml"} <= tracked
+    assert names == tracked | {"PKG-INFO"}
 
 
 @pytest.mark.slow

@@ -75,5 +75,5 @@ def test_its_classes_run_together_and_its_export_reads_them(installed: Path, tmp
 
 
 def test_without_it_its_names_mean_nothing(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="nothing named .threshold."):
+    with pytest.raises(AssertionError, match=r"nothing named .threshold."):
         said(tmp_path, sys.executable, "-m", "intrabench", "info", "threshold", cwd=tmp_path)
