@@ -22,7 +22,7 @@ from intrabench.engine.options import Options
 from intrabench.engine.plan import ImageTask
 from intrabench.engine.session_spec import ModelRunner
 from intrabench.engine.trial import play_trial
-from intrabench.errors import foreign, several
+from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.mask import TURNED, reordered
 from intrabench.models.parts.embedding_cache import each_mb, usage_line
 from intrabench.results.parts import finished_sessions
@@ -54,8 +54,7 @@ def _described(job: Job, folder: Path, trial: bool) -> list[str]:
     lines = [line for dataset, names in chosen.items() for line in _data(dataset, names)]
     lines += unlisted.values()
     indexes = {(dataset, case): cases.look(dataset, case)[0] for dataset, case in selected}
-    if trial:
-        _convert_one(indexes)
+    lines += _convert_one(indexes) if trial else []
     for dataset in chosen:
         lines += notes_on(dataset, [index for (one, _), index in indexes.items() if one == dataset and index])
     unknown = [where for where, index in indexes.items() if index is None]
@@ -91,12 +90,17 @@ def _described(job: Job, folder: Path, trial: bool) -> list[str]:
     return lines + _embeddings(playing) + _uncounted(unknown)
 
 
-def _convert_one(indexes: dict[tuple[Dataset, str], CaseIndex | None]) -> None:
-    """Convert a case on which a trial can be played, if none is, and one needs no download."""
-    if not any(indexes.values()):
-        convertible = (where for where in indexes if cases.lacks(*where) == "converted")
+def _convert_one(indexes: dict[tuple[Dataset, str], CaseIndex | None]) -> list[str]:
+    """Convert a case on which a trial can be played, if none is, and one needs no download; says why that failed."""
+    if any(indexes.values()):
+        return []
+    convertible = (where for where in indexes if cases.lacks(*where) == "converted")
+    try:
         if (where := next(convertible, None)) is not None:
             indexes[where] = cases.prepare(*where)
+    except IntraBenchError as error:
+        return [f"no trial can be played: {error}"]
+    return []
 
 
 def _estimate(

@@ -126,7 +126,7 @@ def test_seeds_of_a_run(say: Callable[..., Said], wording: SnapshotAssertion) ->
     words = ("run", "-m", "box_fill", "-p", "box_slice", "-d", "phantom:shape=8x16x16,instances=1", "--dry-run")
     say(*words[:-1])
     for seeds in (("--seed", "0..9"), ("--seed", "0,1", "--seed", "5")):
-        assert re.sub(r"; up to \d+ MiB of memory in each worker", "", say(*words, *seeds).out) == wording
+        assert re.sub(r"; about \d+ s as .* in each worker", "", say(*words, *seeds).out) == wording
     assert (said := say(*words, "--seed", "many")).code == 2
     assert said.err == wording
 

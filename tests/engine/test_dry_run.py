@@ -14,6 +14,7 @@ import intrabench
 from intrabench.engine.estimate import Estimates, Left
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
+from intrabench.errors import IntraBenchError
 from intrabench.models.base import Runtime
 from intrabench.models.parts.embedding_cache import cache_for, each_mb
 from tests.conftest import Said
@@ -73,6 +74,16 @@ def test_a_trial_that_fails_says_why(say: Callable[..., Said]) -> None:
     assert said.code == 0
     assert "; a trial failed: error: ValueError: no GPU" in model_line(said.out, "slow")
     assert model_line(said.out, "box_fill").endswith("as a trial of one session took")  # the peak is of both models
+
+
+def test_a_case_that_cannot_be_converted_is_no_end(say: Callable[..., Said], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise IntraBenchError("case-1 has no image")
+
+    monkeypatch.setattr("intrabench.datasets.cases.store.prepare", refuse)
+    said = say("run", "-m", "box_fill", "-p", "box_volume", "-d", PHANTOM, "--dry-run", "--trial")
+    assert said.code == 0
+    assert said.out.startswith("no trial can be played: case-1 has no image\nbox_fill: 0 sessions on cpu")
 
 
 def test_kept_embeddings_tell_what_others_will_take(say: Callable[..., Said], data: Path) -> None:
