@@ -18,7 +18,7 @@ from intrabench.mask import TURNED, Bools, Mask, Plane
 from intrabench.metrics.lesion_rows import LesionRows
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.metrics.parts import lesions, regions
+from intrabench.metrics.parts import components, lesions, regions
 from intrabench.metrics.score import score
 from tests.conftest import make_target
 from tests.metrics.lesion_peers import FILE, PAIRS, SHAPE, SPACING, THREE, blocks
@@ -251,13 +251,13 @@ def test_rules_keep_what_they_promise(seed: int, rule: lesions.Rule, iou: float)
 
 def test_components_are_compared_once_for_all_metrics_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    find = lesions.Components.of
+    find = components.Components.of
 
-    def counted(mask: Mask, connectivity: int) -> lesions.Components:
+    def counted(mask: Mask, connectivity: int) -> components.Components:
         made.append(connectivity)
         return find(mask, connectivity)
 
-    monkeypatch.setattr(lesions.Components, "of", counted)
+    monkeypatch.setattr(components.Components, "of", counted)
     specs = ["lesion_recall", "lesion_recall:below_ml=0.1", "lesion_precision", "pq", "pq_area", "region_dice"]
     truth, answer = PAIRS["ragged 11"]
     found = score(make_target(truth, SPACING), Mask.of(answer), [metric(spec) for spec in specs])

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.metrics.parts.components import Components
 from intrabench.metrics.parts.transform import Spacing
-
-if TYPE_CHECKING:
-    from intrabench.metrics.parts.lesions import Components
 
 Keys = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from intrabench.mask import Mask
 from intrabench.metrics.parts import regions
-from intrabench.metrics.parts.lesions import Components
+from intrabench.metrics.parts.components import Components
 from intrabench.metrics.parts.transform import Spacing
 
 
