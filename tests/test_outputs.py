@@ -80,7 +80,9 @@ OTHERS = {
     "board check": "says whether a submission is consistent",
     **dict.fromkeys((f"superpixels {name}" for name in ("table", "compare", "report")), "shows superpixels only"),
     **dict.fromkeys((f"intrabench.{name}" for name in ("report", "figures", "submit")), "writes what its command does"),
-    **dict.fromkeys((f"intrabench.{name}" for name in ("merge", "compact", "lesions", "score", "verify")), "as its command"),
+    **dict.fromkeys(
+        (f"intrabench.{name}" for name in ("merge", "compact", "lesions", "score", "verify")), "as its command"
+    ),
     "intrabench.compare_published": "compares with printed numbers",
 }
 """Commands that say nothing of models and their scores, by reason."""
