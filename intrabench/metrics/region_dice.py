@@ -24,6 +24,7 @@ REGIONS = "A. Jaus et al., Every component counts, arXiv 2410.18684"
 @dataclass(frozen=True)
 class _OfRegions(Metric):
     bounds = (0.0, 1.0)
+    needs = frozenset({"spacing"})
     source = REGIONS
 
     connectivity: int = 26
@@ -58,7 +59,6 @@ class RegionDice(_OfRegions):
     name = "region_dice"
     version = "2"
     title = "Region-wise Dice"
-    needs = frozenset({"spacing"})
 
     def of_lesions(self, lesions: Lesions, size: Spacing, spacing_mm: Spacing) -> Floats:
         """The Dice of a lesion with what of the answer is in its region."""
@@ -76,7 +76,6 @@ class RegionNsd(_OfRegions):
 
     name = "region_nsd"
     title = "Region-wise NSD"
-    needs = frozenset({"surface"})
     source = f"{REGIONS}; {SURFACE}"
 
     tolerance_mm: Millimetres = 2.0
