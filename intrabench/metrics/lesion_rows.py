@@ -8,7 +8,8 @@ from typing import Any
 from intrabench.mask import Floats
 from intrabench.metrics.lesion_rates import diameter_mm
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.metrics.parts.lesions import Components, Rule, check_matching
+from intrabench.metrics.parts.components import Components
+from intrabench.metrics.parts.lesions import Rule, check_matching
 
 
 @dataclass(frozen=True)

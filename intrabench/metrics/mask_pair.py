@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intrabench.mask import UPRIGHT, Box, Mask, Region, box_slices, frozen, joint_box
-from intrabench.metrics.parts.lesions import Components, Lesions
+from intrabench.metrics.parts.components import Components
+from intrabench.metrics.parts.lesions import Lesions
 from intrabench.metrics.parts.overlap import Overlap
 from intrabench.metrics.parts.transform import Spacing
 from intrabench.target import Target

@@ -140,6 +140,8 @@ def chosen(results: Path, seed: int | None, round: int | None, selection: Select
         if rows.is_empty():
             raise IntraBenchError(f"{results} has no seed {seed} among these; it has {', '.join(map(str, values))}")
     if round is not None:
+        if round < 0:
+            raise IntraBenchError(f"--round {round} is no number of corrections; give 0 or more")
         rows = rows.filter(pl.col("round") <= round)
         rows = rows.filter(pl.col("round") == pl.col("round").max().over("session"))
     return rows.sort("dataset", "case", "target", "session", "round"), left_out

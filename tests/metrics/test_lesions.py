@@ -18,7 +18,7 @@ from intrabench.mask import TURNED, Bools, Mask, Plane
 from intrabench.metrics.lesion_rows import LesionRows
 from intrabench.metrics.lookup import metric
 from intrabench.metrics.mask_pair import MaskPair
-from intrabench.metrics.parts import lesions, regions
+from intrabench.metrics.parts import components, lesions, regions
 from intrabench.metrics.score import score
 from tests.conftest import make_target
 from tests.metrics.lesion_peers import FILE, PAIRS, SHAPE, SPACING, THREE, blocks
@@ -197,6 +197,33 @@ def test_regions_as_distance_maps_say(seed: int, mm: tuple[float, float, float])
     assert sorted(found) == pytest.approx(sorted(wanted))
 
 
+@given(st.integers(0, 10**6), st.sampled_from([(1.0, 1.0, 1.0), (5.0, 1.0, 1.3)]), st.sampled_from([0.0, 1.0, 2.0]))
+def test_surface_dice_of_regions_is_that_of_each_alone(
+    seed: int, mm: tuple[float, float, float], tolerance: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    field = ndimage.gaussian_filter(rng.standard_normal((6, 12, 12)), 1)
+    truth = field > 0.2
+    answer = field + 0.5 * ndimage.gaussian_filter(rng.standard_normal(field.shape), 1) > rng.choice([0.1, 0.25, 9])
+    labels, count = ndimage.label(truth, np.ones((3, 3, 3)))
+    away = np.array([ndimage.distance_transform_edt(labels != n, sampling=mm) for n in range(1, count + 1)])
+    nsd = metric(f"nsd:tolerance_mm={tolerance}")
+    values = []
+    for lesion in range(1, count + 1):
+        inside = answer & (np.isclose(away, away.min(axis=0)).argmax(axis=0) == lesion - 1)
+        values.append(nsd.measure(MaskPair(make_target(labels == lesion, mm), Mask.of(inside))))
+    found = measured(f"region_nsd:tolerance_mm={tolerance}", truth, answer, mm)
+    assert found == (pytest.approx(np.mean(values)) if values else None)  # type: ignore[arg-type]
+
+
+def test_surface_dice_of_a_region_that_is_missed() -> None:
+    truth = blocks((2, 2, 2, 4, 5, 5), (2, 15, 15, 4, 18, 18))
+    assert measured("region_nsd", truth, truth) == 1
+    assert measured("region_nsd", truth, truth & ~blocks((0, 10, 10, 14, 24, 26))) == 0.5
+    assert measured("region_nsd", truth, NONE) == 0
+    assert measured("region_nsd", NONE, truth) is None
+
+
 @pytest.mark.parametrize("mm", [1.0, 5e-4])
 def test_regions_of_lesions_that_are_equally_near(mm: float) -> None:
     """Also where voxels are as small as under a microscope."""
@@ -251,13 +278,13 @@ def test_rules_keep_what_they_promise(seed: int, rule: lesions.Rule, iou: float)
 
 def test_components_are_compared_once_for_all_metrics_of_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    find = lesions.Components.of
+    find = components.Components.of
 
-    def counted(mask: Mask, connectivity: int) -> lesions.Components:
+    def counted(mask: Mask, connectivity: int) -> components.Components:
         made.append(connectivity)
         return find(mask, connectivity)
 
-    monkeypatch.setattr(lesions.Components, "of", counted)
+    monkeypatch.setattr(components.Components, "of", counted)
     specs = ["lesion_recall", "lesion_recall:below_ml=0.1", "lesion_precision", "pq", "pq_area", "region_dice"]
     truth, answer = PAIRS["ragged 11"]
     found = score(make_target(truth, SPACING), Mask.of(answer), [metric(spec) for spec in specs])

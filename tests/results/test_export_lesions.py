@@ -100,6 +100,8 @@ def test_in_python_they_are_the_same(say: Say, played: str, tmp_path: Path) -> N
     )
     with pytest.raises(intrabench.IntraBenchError, match="connectivity=8 is unknown"):
         intrabench.lesions(played, connectivity=8)
+    with pytest.raises(intrabench.IntraBenchError, match="--round -1 is no number of corrections"):
+        intrabench.lesions(played, round=-1)
 
 
 def test_an_empty_answer_misses_all(say: Say, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -10,8 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask, intersection
-from intrabench.metrics.parts.regions import region_sizes
+from intrabench.mask import Mask, intersection
+from intrabench.metrics.parts.components import Components
+from intrabench.metrics.parts.regions import regions_of
 from intrabench.metrics.parts.transform import Spacing
 
 CONNECTIVITIES = (6, 18, 26)
@@ -52,58 +53,6 @@ def check_matching(connectivity: int, iou: float = 0.0) -> None:
         raise ValueError(f"connectivity={connectivity} is unknown; give 6, 18 or 26")
     if not 0 <= iou <= 1:
         raise ValueError(f"iou={iou:g} is no overlap; give 0 to 1")
-
-
-@dataclass(frozen=True, eq=False)
-class Components:
-    """A label map ``(z, y, x)`` of components, from 1 without gaps, and the voxel of the scan at which it starts."""
-
-    labels: NDArray[Any]
-    start: tuple[int, int, int] = (0, 0, 0)
-
-    @classmethod
-    def of(cls, mask: Mask, connectivity: int) -> Components:
-        """Those of a mask, in its own box."""
-        from cc3d import connected_components
-
-        if not mask.any():
-            return cls(np.zeros(mask.array.shape, np.uint32), mask.start)
-        kind: Any = connectivity
-        # cc3d 4.1 fails on some arrays with two axes of length 1 without a rim of zeros, and is faster for bytes
-        labels = connected_components(np.pad(mask.array.view(np.uint8), 1), connectivity=kind)[1:-1, 1:-1, 1:-1]
-        return cls(labels, mask.start)
-
-    @property
-    def box(self) -> Box:
-        """The box that the labels fill, half-open."""
-        z, y, x = self.start
-        depth, height, width = self.labels.shape
-        return z, y, x, z + depth, y + height, x + width
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """(n,) voxels of each."""
-        return np.bincount(self.labels[self.labels > 0].astype(np.int64))[1:]
-
-    @cached_property
-    def centres(self) -> NDArray[np.float64]:
-        """(n, 3) of each the mean z, y, x of its voxels in the scan."""
-        places = np.nonzero(self.labels)
-        owner = self.labels[places].astype(np.int64) - 1
-        sums = [np.bincount(owner, weights=axis, minlength=len(self.sizes)) for axis in places]
-        return np.column_stack(sums) / self.sizes[:, None] + self.start
-
-    def at(self, places: NDArray[np.intp]) -> NDArray[np.int64]:
-        """(k,) the components, from 0, at voxels (3, k) of the scan; -1: none."""
-        inner = places - np.array(self.start)[:, None]
-        inside = ((inner >= 0) & (inner < np.array(self.labels.shape)[:, None])).all(axis=0)
-        found = np.full(places.shape[1], -1, np.int64)
-        found[inside] = self.labels[tuple(inner[:, inside])].astype(np.int64) - 1
-        return found
-
-    def within(self, box: Box) -> NDArray[Any]:
-        """The labels in a box of the scan, which lies in the own one."""
-        return self.labels[tuple(slice(box[n] - self.start[n], box[n + 3] - self.start[n]) for n in range(3))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,8 +200,34 @@ class Lesions:
         if not len(self.truth):
             return np.zeros(0)
         common = np.bincount(self.touching[:, 0], weights=self.touching[:, 2], minlength=len(self.truth))
-        inside = region_sizes(self.of_truth, self.of_answer, spacing_mm)
-        return 2 * common / (self.truth + inside)
+        inside = np.zeros(len(self.truth) + 1, np.int64)
+        for plane in self._regions(spacing_mm):  # of all at once numpy would make whole numbers of 8 bytes
+            inside += np.bincount(plane.ravel(), minlength=len(inside))
+        return 2 * common / (self.truth + inside[1:])
+
+    def in_regions(self, spacing_mm: Spacing) -> Iterator[tuple[Mask, Mask]]:
+        """Of each of n > 0 lesions its mask, and that of the answer in its region."""
+        from scipy.ndimage import find_objects
+
+        every = ((self.of_truth.labels, self.of_truth.start), (self._regions(spacing_mm), self.of_answer.start))
+        places = [find_objects(labels.astype(np.int32), len(self.truth)) for labels, _ in every]
+        for number, boxes in enumerate(zip(*places, strict=True), start=1):
+            truth, answer = (
+                Mask.empty()
+                if box is None
+                else Mask.of(labels[box] == number, [a + b.start for a, b in zip(start, box, strict=True)])
+                for (labels, start), box in zip(every, boxes, strict=True)
+            )
+            yield truth, answer
+
+    def _regions(self, spacing_mm: Spacing) -> NDArray[Any]:
+        if spacing_mm not in self._found_regions:
+            self._found_regions[spacing_mm] = regions_of(self.of_truth, self.of_answer, spacing_mm)
+        return self._found_regions[spacing_mm]
+
+    @cached_property
+    def _found_regions(self) -> dict[Spacing, NDArray[Any]]:
+        return {}
 
 
 def _touching(lesions: NDArray[Any], parts: NDArray[Any]) -> NDArray[np.int64]:

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intrabench.metrics.parts.components import Components
 from intrabench.metrics.parts.transform import Spacing
-
-if TYPE_CHECKING:
-    from intrabench.metrics.parts.lesions import Components
 
 Keys = NDArray[np.int64]
 
@@ -32,19 +30,22 @@ NONE = np.int64(2**62)
 """The key where nothing is near."""
 
 
-def region_sizes(lesions: Components, parts: Components, spacing_mm: Spacing) -> NDArray[np.int64]:
-    """(n,) how many voxels of the parts are in the region of each of n > 0 lesions."""
+def regions_of(lesions: Components, parts: Components, spacing_mm: Spacing) -> NDArray[Any]:
+    """(z, y, x) of each voxel of the parts the lesion, of n > 0, in whose region it is, from 1; 0: it is in no part."""
+    found = np.zeros(parts.labels.shape, np.min_scalar_type(len(lesions.sizes)))
     asked = int(parts.sizes.sum())
-    find = _by_tree if math.prod(parts.labels.shape) > BOX_PER_VOXEL * asked else _by_envelopes
-    return find(lesions, parts, spacing_mm) if asked else np.zeros(len(lesions.sizes), np.int64)
+    if asked:
+        find = _by_tree if parts.labels.size > BOX_PER_VOXEL * asked else _by_envelopes
+        find(found, lesions, parts, spacing_mm)
+    return found
 
 
-def _by_envelopes(lesions: Components, parts: Components, spacing_mm: Spacing) -> NDArray[np.int64]:
-    labels, found = lesions.labels, np.zeros(len(lesions.sizes), np.int64)
-    shape, start = parts.labels.shape, np.subtract(parts.start, lesions.start).tolist()
+def _by_envelopes(found: NDArray[Any], lesions: Components, parts: Components, spacing_mm: Spacing) -> None:
+    labels, shape = lesions.labels, parts.labels.shape
+    start = np.subtract(parts.start, lesions.start).tolist()
     stop = [first + count for first, count in zip(start, shape, strict=True)]
     extent = [max(end, count) - min(first, 0) for first, end, count in zip(start, stop, labels.shape, strict=True)]
-    bits = len(found).bit_length()
+    bits = len(lesions.sizes).bit_length()
     z, y, x = _weights(spacing_mm, extent, bits)
     step = max(AT_ONCE // (max(shape[0], labels.shape[0]) * max(shape[1], labels.shape[1])), 1)
     for first in range(0, shape[2], step):
@@ -54,8 +55,7 @@ def _by_envelopes(lesions: Components, parts: Components, spacing_mm: Spacing) -
             keys = _along_rows(labels, x, bits, low, low + asking.shape[2])
             keys = lower_envelope(keys.swapaxes(0, 1), y << bits, start[1], stop[1]).swapaxes(0, 1)
             keys = lower_envelope(keys, z << bits, start[0], stop[0])
-            found += np.bincount(keys[asking] & ((1 << bits) - 1), minlength=len(found))
-    return found
+            found[:, :, first : first + step][asking] = (keys[asking] & ((1 << bits) - 1)) + 1
 
 
 def _weights(spacing_mm: Spacing, extent: list[int], bits: int) -> list[int]:
@@ -140,7 +140,7 @@ def _parabolas(keys: Keys, weight: int, low: int, high: int) -> tuple[NDArray[An
     return site, start, last
 
 
-def _by_tree(lesions: Components, parts: Components, spacing_mm: Spacing) -> NDArray[np.int64]:
+def _by_tree(found: NDArray[Any], lesions: Components, parts: Components, spacing_mm: Spacing) -> None:
     from scipy.ndimage import binary_erosion
     from scipy.spatial import cKDTree
 
@@ -151,12 +151,11 @@ def _by_tree(lesions: Components, parts: Components, spacing_mm: Spacing) -> NDA
     rank = 1e-3 * min(spacing_mm) * np.sqrt(owner / len(lesions.sizes))
     points = np.column_stack([(np.argwhere(border) + lesions.start) * spacing_mm, rank])
     tree = cKDTree(points, leafsize=64, compact_nodes=False, balanced_tree=False)
-    found = np.zeros(len(lesions.sizes), np.int64)
     step = max(AT_ONCE // math.prod(parts.labels.shape[1:]), 1)
     for z in range(0, len(parts.labels), step):
-        places = np.array(np.nonzero(parts.labels[z : z + step])) + np.add(parts.start, (z, 0, 0))[:, None]
+        asking = parts.labels[z : z + step] > 0
+        places = np.array(np.nonzero(asking)) + np.add(parts.start, (z, 0, 0))[:, None]
         inside = lesions.at(places)
         outside = places[:, inside < 0].T * np.array(spacing_mm)
         inside[inside < 0] = owner[tree.query(np.pad(outside, ((0, 0), (0, 1))))[1]]
-        found += np.bincount(inside, minlength=len(found))
-    return found
+        found[z : z + step][asking] = inside + 1
