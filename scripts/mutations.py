@@ -202,7 +202,7 @@ class Copy:
         file = self.folder / change.path
         file.write_bytes(change.made())
         try:
-            return self._failed(change.path, 60 + 5 * self._seconds[room])
+            return self._failed(change.path, 60 + 2 * self._seconds[room])
         finally:
             file.write_bytes((ROOT / change.path).read_bytes())
 

@@ -112,7 +112,9 @@ def difference(name: str, then: dict[str, str] | None, now: dict[str, str]) -> s
     if then == now:
         return ""
     if then and then["version"] == now["version"]:
-        raised = "raise `CONTRACT` in intrabench/engine/session_spec.py" if name == SESSIONS else "raise its `version`"
+        raised = "raise its `version`"
+        if name == SESSIONS:
+            raised = "raise the `version` of what changed or, if rows mean something else, `CONTRACT`"
         return f"{name} behaves differently, but its version still is {now['version']}; {raised}"
     return f"{name} is version {now['version']}, which {FILE.name} {UNWRITTEN}"
 

@@ -161,7 +161,8 @@ def _verdict(results: Path, stored: pl.DataFrame, trust: Trust, joint: Sequence[
     except IntraBenchError as error:
         return _unplayed(session, name, f"{error}{_not_loaded(results, row, trust)}")
     again = played.filter(pl.col("session") == session).sort("round")
-    if len(again) < len(stored) and time.monotonic() >= end:
+    unfinished = len(again) < len(stored) or again["status"][-1] == "timeout"
+    if unfinished and time.monotonic() >= end:
         return None
     if again.is_empty():
         return _unplayed(session, name, _why_another(row, played))

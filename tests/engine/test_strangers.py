@@ -298,7 +298,7 @@ def test_a_check_has_a_time_limit_as_a_whole(
     assert len(found) == 3
     assert all(one.endswith("it was not played within 1e-09 s (--timeout)") for one in found)
     monkeypatch.setenv("INTRABENCH_WORKERS", "1")
-    found = [one.message for one in verify(OUT, timeout_s=0.05)]  # a worker takes longer to start
+    found = [one.message for one in verify(OUT, timeout_s=0.05)]  # a worker takes longer to start, or to answer
     assert all(one.endswith("it was not played within 0.05 s (--timeout)") for one in found)
     for words in (("verify", "theirs"), ("board", "check", "theirs")):
         said = say(*words, "--timeout", "nan")
