@@ -39,7 +39,7 @@ TESTS = {
         "cli/test_full_disk.py",
         "datasets/paper/test_ms_flair.py",
         "davis/test_session.py",
-        "engine/test_dask.py",
+        "engine/test_dask_executor.py",
         "models/test_grabcut.py",
         "people/servers/test_app.py",
         "superpixels/test_methods.py",

@@ -272,7 +272,6 @@ def test_a_folder_that_cannot_be_read_hides_no_other(
     tree = FIRST[layout]
     tree.made(tmp_path / "set")
     closed = tmp_path / "set" / tree.names[0]
-    listed = os.listdir
 
     def refuse(path: Path) -> bool:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -280,7 +279,11 @@ def test_a_folder_that_cannot_be_read_hides_no_other(
     def is_file(path: Path, found: Callable[[Path], bool] = Path.is_file) -> bool:
         return refuse(path) if path.parent == closed else found(path)
 
-    monkeypatch.setattr(os, "listdir", lambda path: refuse(path) if Path(path) == closed else listed(path))
+    for name in ("listdir", "scandir"):  # which one pathlib calls depends on the version of Python
+        listed = getattr(os, name)
+        monkeypatch.setattr(
+            os, name, lambda path, listed=listed: refuse(path) if Path(path) == closed else listed(path)
+        )
     monkeypatch.setattr(Path, "is_file", is_file)
     dataset = registry.make("datasets", str(tmp_path / "set"))
     assert dataset.cases() == tree.names
