@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from intrabench.cli.describe_numbers import NUMBERS, describe_number, number_fac
 from intrabench.cli.parameters import explained, taken_by
 from intrabench.errors import IntraBenchError, foreign, several
 from intrabench.files.documents import json_number
+from intrabench.metrics import lookup
 from intrabench.protocols import PROTOCOLS, ROUNDS, Protocol, Stop, protocol
 from intrabench.protocols.presets import PRESETS
 from intrabench.protocols.row import Row
@@ -38,12 +40,21 @@ def describe(name: str) -> str:
         if (spec := registry.full_spec(name)) != name:
             why = "" if "://" in name else ", as in the IntRaBench paper"
             return f"{name} is {spec}{why}\n\n{describe(spec)}"
+        if spec := _of_column(name):
+            return f"{name} is the column of {spec}\n\n{describe(spec)}"
         names = [*PROTOCOLS, *NUMBERS, *(other for room in registry.ROOMS for other in registry.entries(room))]
         raise IntraBenchError(
             f"there is nothing named {bare!r}{nearest(bare, names)}; see for example `intrabench list models`"
             f"{registry.left_out(*registry.ROOMS)}"
         )
     return "\n\n".join(_describe(room, entry, parameters) for room, entry in found)
+
+
+def _of_column(name: str) -> str:
+    """The metric whose scores have this name in rows; empty if none has."""
+    with suppress(IntraBenchError):
+        return lookup.metric(name).spec
+    return ""
 
 
 def described(name: str) -> str:
@@ -63,7 +74,7 @@ def described(name: str) -> str:
     if bare in NUMBERS:
         return json.dumps(number_facts(bare, parameters), indent=1)
     if not found:
-        describe(name)  # raises
+        return described(_of_column(name)) if _of_column(name) else describe(name)  # which raises
     facts = [_entry_facts(room, entry, parameters) for room, entry in found]
     return json.dumps(facts if len(facts) > 1 else facts[0], indent=1)
 

@@ -150,7 +150,10 @@ def scores(
     policy = policy or FailurePolicy()
     found = only(states(rows, round, column), _counts(policy))
     if column not in found.columns:
-        raise IntraBenchError(f"no session was scored by {name}; run again with --metric {name}, which adds it")
+        raise IntraBenchError(
+            f"no session was scored by {name}; if masks are stored, `intrabench score --metric {name}` adds it, "
+            f"else run again with --metric {name}"
+        )
     return _worst_annotations(valued(found, name, policy), metric(name).best)
 
 

@@ -65,6 +65,13 @@ def test_info(say: Callable[..., Said], name: str) -> None:
     assert say("info", "box_intrep").code == 2
 
 
+def test_info_knows_columns(say: Callable[..., Said]) -> None:
+    metric = say("info", "nsd")
+    assert say("info", "nsd_2mm").out == f"nsd_2mm is the column of nsd:tolerance_mm=2\n\n{metric.out}"
+    assert json.loads(say("info", "nsd_2mm", "--json").out) == json.loads(say("info", "nsd", "--json").out)
+    assert say("info", "nsd_km", "--json").code == 2
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [
