@@ -58,6 +58,13 @@ def test_golden_scribbles(name: str) -> None:
     assert np.array_equal(drawn[0], stored["scribbles2mask"])
 
 
+@pytest.mark.parametrize(("y_radius", "x_radius"), [(3.2, 1.6), (1.5, 4.0), (2.0, 2.5)])
+def test_where_pixels_are_no_squares_a_disk_is_an_ellipse(y_radius: float, x_radius: float) -> None:
+    found = {(y, x) for y, low, high in runs(y_radius, x_radius) for x in range(low, high)}
+    near = range(-6, 7)
+    assert found == {(y, x) for y in near for x in near if (y / y_radius) ** 2 + (x / x_radius) ** 2 <= 1}
+
+
 @given(st.integers(0, 10**6), st.floats(1.01, 6))
 def test_the_opening_is_that_of_rank_filters(seed: int, radius: float) -> None:
     from skimage.filters import rank
