@@ -39,11 +39,6 @@ class Picture:
         """Whether it has red, green and blue."""
         return self.array.shape[-1] == 3
 
-    def edge_mm(self, segments: int) -> float:
-        """The edge of a cube (in a picture a square) of which as many as `segments` fill the image."""
-        lengths = [n * mm for n, mm in zip(self.array.shape[:3], self.spacing_mm, strict=True) if n > 1]
-        return float((np.prod(lengths) / segments) ** (1 / max(1, len(lengths))))
-
     def cells(self, segments: int) -> tuple[int, int, int]:
         """Into how many parts each axis ``(z, y, x)`` is divided by a grid of about `segments` equal cells.
 

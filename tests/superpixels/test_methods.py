@@ -93,13 +93,6 @@ def test_a_slice_is_divided_as_a_picture_however_thick_it_is() -> None:
     assert registry.make("superpixels", "sitk_slic").segment(picture_of(two, "none"), 8).shape == (2, 20, 20)
 
 
-def test_the_edge_of_an_even_share() -> None:
-    flat = Volume.from_canonical(np.zeros((1, 40, 90), np.uint8), (7.0, 1.0, 2.0))
-    deep = Volume.from_canonical(np.zeros((4, 10, 8), np.uint8), (2.0, 0.8, 1.0))
-    assert picture_of(flat, "none").edge_mm(72) == pytest.approx(10)
-    assert picture_of(deep, "none").edge_mm(64) == pytest.approx(2)
-
-
 def test_k_means_of_opencv_begin_with_squares_of_an_even_share() -> None:
     pytest.importorskip("cv2")
     from intrabench.superpixels.opencv import _clustered
