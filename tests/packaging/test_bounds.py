@@ -22,6 +22,8 @@ GROUPS = {
     "networks": NETWORKS,
 }
 """Extras that are installed together."""
+LIMITS = "httpx<1"
+"""What others cannot use before its release: nnInteractive's client, httpx 1.0."""
 TESTS = {
     "core": (
         "cli/test_numbers.py",
@@ -63,7 +65,8 @@ def test_what_is_allowed_works(versions: str, group: str, tmp_path: Path) -> Non
     call(*uv, "venv", "-q", "--python", sys.executable, tmp_path / "env", cwd=tmp_path)
     install = (*uv, "pip", "install", "-q", "--python", programs / "python")
     extras = f"[{','.join(GROUPS[group])}]" if GROUPS[group] else ""
-    call(*install, *VERSIONS[versions], f"{ROOT}{extras}", cwd=tmp_path)
+    (tmp_path / "limits.txt").write_text(LIMITS)
+    call(*install, *VERSIONS[versions], "--constraint", "limits.txt", f"{ROOT}{extras}", cwd=tmp_path)
     call(*install, "pytest>=8.2", "syrupy>=7", "hypothesis>=6.100", cwd=tmp_path)
     command, data = programs / "intrabench", {"INTRABENCH_DATA": str(tmp_path / "data")}
     assert "Usage" in call(command, "--help", cwd=tmp_path)
