@@ -10,6 +10,7 @@ import dis
 import hashlib
 import inspect
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
@@ -21,7 +22,7 @@ _ATOMS = (str, bytes, int, float, complex, type(None), type(...))
 _PARTS = ("fget", "func", "args", "keywords", "__func__", "__wrapped__", "default", "default_factory")
 """Where properties, partial and decorated functions, and fields of dataclasses keep what they are made of."""
 
-_PASSING = ("__dict__", "__weakref__", "__firstlineno__", "__static_attributes__", "_abc_impl")
+_PASSING = ("__dict__", "__weakref__", "__firstlineno__", "__static_attributes__", "__annotations_cache__", "_abc_impl")
 """Attributes of classes that say nothing about what they do."""
 
 
@@ -75,7 +76,7 @@ class Definition:
 
     def _of_class(self, cls: type) -> Iterator[str]:
         yield from (self._of(base) for base in cls.__mro__)
-        yield from (f"{name} = {self._of(value)}" for name, value in sorted(vars(cls).items()) if name not in _PASSING)
+        yield from (f"{name} = {self._of(value)}" for name, value in sorted(_members(cls).items()))
 
     def _of_function(self, function: FunctionType) -> Iterator[str]:
         yield from map(self._of, (function.__code__, function.__defaults__, function.__kwdefaults__))
@@ -83,6 +84,18 @@ class Definition:
         for name in _globals(function.__code__):
             if name in self._names:
                 yield f"{name} = {self._of(self._names[name])}"
+
+
+def _members(cls: type) -> dict[str, Any]:
+    """The attributes of a class that say what it does.
+
+    Since Python 3.14 a function makes the annotations, and knows in which line the class is: they are asked for.
+    """
+    members = {name: value for name, value in vars(cls).items() if name not in _PASSING}
+    if members.pop("__annotate_func__", None) is not None:
+        with suppress(NameError):  # of a name that only checkers of types know
+            members["__annotations__"] = inspect.get_annotations(cls)
+    return members
 
 
 def _enclosed(function: FunctionType) -> Iterator[Any]:

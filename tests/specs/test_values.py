@@ -22,6 +22,7 @@ from intrabench.specs.values import expected, fits
         Literal[6, 18, 26],
         tuple[int, int],
     ],
+    ids=["int", "hint1", "hint2", "Literal0", "Literal1", "tuple"],  # what pytest would say depends on Python
 )
 def test_types_in_words(hint: Any, wording: SnapshotAssertion) -> None:
     assert expected(hint) == wording
