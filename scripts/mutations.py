@@ -226,7 +226,9 @@ def _test(folder: Path, path: Path, printed: IO[str]) -> None:
     os.dup2(printed.fileno(), 1)
     os.dup2(printed.fileno(), 2)
     os.chdir(folder)
-    os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    # Bytecode would be taken for that of the next change if both are as long and of the same second.
+    os.environ |= {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
     sys.path[0] = str(folder)
     room, module = path.parts[1], ".".join(path.with_suffix("").parts)
     listed = [folder / name for name in TESTS.get(room, (f"tests/{room}",))]

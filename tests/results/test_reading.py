@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
 from benchmarks import memory, size
-from intrabench.reporting.make_table import make_table as table
+from intrabench.reporting.make_table import TableQuery, make_table
 from intrabench.results import files, parts
 from intrabench.results.parts import current_rows, read_rows
 from intrabench.results.schema import SCHEMA
@@ -21,11 +20,6 @@ from intrabench.statistics.statistic import Statistic
 from tests.results.made import curve, rows
 
 SESSIONS = pl.concat(curve([0.5, 0.6, 0.7], case=str(number), model=f"m{number % 2}") for number in range(5))
-OPTIONS: dict[str, Any] = {
-    **{"metric": "dice", "round": None, "per_round": False, "columns": "dataset", "aggregation": "protocol"},
-    **{"failed": "worst", "empty": "worst", "groups": False, "users": False, "interval": False, "counts": False},
-    "reference": "",
-}
 
 
 def stored(folder: Path, *frames: pl.DataFrame) -> Path:
@@ -111,7 +105,7 @@ def test_rows_with_failures_that_still_count_are_not_copied() -> None:
 def test_a_table_reads_the_columns_of_statistics_and_those_of_its_lines(
     by: str, more: Sequence[str], tmp_path: Path
 ) -> None:
-    found = table(stored(tmp_path, SESSIONS), by=by, **OPTIONS)
+    found = make_table(stored(tmp_path, SESSIONS), TableQuery("dice", by=by))
     assert {*found.rows.columns} == {*STATISTICAL, *more, "nsd_2mm", "hd95_mm"}
     assert {*found.frame["d"].cast(pl.Float64).round(3)} == {0.7}
 
