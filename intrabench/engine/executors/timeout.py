@@ -93,10 +93,12 @@ def interrupted_after(seconds: float) -> Iterator[None]:
     def interrupt() -> None:
         nonlocal late
         with lock:
-            late = not ended
-            if late and sys.platform == "win32":
+            if ended:
+                return
+            late = True
+            if sys.platform == "win32":
                 signal.raise_signal(signal.SIGINT)  # which the main thread handles
-            elif late:
+            else:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # also while it sleeps
 
     try:
