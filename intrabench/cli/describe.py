@@ -74,7 +74,8 @@ def described(name: str) -> str:
     if bare in NUMBERS:
         return json.dumps(number_facts(bare, parameters), indent=1)
     if not found:
-        return described(_of_column(name)) if _of_column(name) else describe(name)  # which raises
+        spec = _of_column(name)
+        return described(spec) if spec else describe(name)  # which raises
     facts = [_entry_facts(room, entry, parameters) for room, entry in found]
     return json.dumps(facts if len(facts) > 1 else facts[0], indent=1)
 

@@ -14,7 +14,7 @@ from intrabench.datasets.cases.notes import notes_on
 from intrabench.datasets.cases.selection import check_targets
 from intrabench.datasets.cases.stored_case import CaseIndex
 from intrabench.engine.availability import find_available
-from intrabench.engine.estimate import Estimate, Estimates, Left
+from intrabench.engine.estimate import Estimate, Estimates, Workload
 from intrabench.engine.job import Job
 from intrabench.engine.make_job import make_run, make_unplayed
 from intrabench.engine.metric_trial import try_out
@@ -77,7 +77,7 @@ def _described(job: Job, folder: Path, trial: bool) -> list[str]:
             estimate, failure = _estimate(estimates, tasks, left, trial)
             lines[-1] = "; ".join([lines[-1], *_taken(tasks, estimate), *failure])
             untold += [] if estimate.known or failure else [runner.label]
-        elif convertible and not estimates.of(runner, Left(0, 0)).known:
+        elif convertible and not estimates.of(runner, Workload(0, 0)).known:
             untold.append(runner.label)
         if left or unknown:
             playing.append(runner)
@@ -107,7 +107,7 @@ def _estimate(
     estimates: Estimates, tasks: Sequence[ImageTask], sessions: int, trial: bool
 ) -> tuple[Estimate, Sequence[str]]:
     """About what the sessions of a model take that are left of these tasks; and a failed trial in words."""
-    runner, left = tasks[0].runner, Left(sessions, len(tasks))
+    runner, left = tasks[0].runner, Workload(sessions, len(tasks))
     found = estimates.of(runner, left)
     if found.played or not trial:
         return found, ()

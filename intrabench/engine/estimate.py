@@ -29,8 +29,8 @@ _MEASURED = (
 
 
 @dataclass(frozen=True)
-class Left:
-    """What is left to play of a model: so many sessions on so many images."""
+class Workload:
+    """So many sessions of a model on so many images."""
 
     sessions: int
     images: int
@@ -63,7 +63,7 @@ class Estimates:
         self._folder, self.rounds = folder, rounds
         self._rows = read_rows(folder, _MEASURED, metrics=False) if folder.is_dir() else None
 
-    def of(self, runner: ModelRunner, left: Left) -> Estimate:
+    def of(self, runner: ModelRunner, left: Workload) -> Estimate:
         """For what is left of a model; its sessions on the same device in the same precision tell about it.
 
         An image is encoded for all its sessions together, so that part is counted by image.
@@ -93,7 +93,7 @@ class Estimates:
         return sessions * sum(sizes) / len(sizes) / 1e6 if sizes else 0.0
 
 
-def long_ones(missing: Sequence[tuple[ModelRunner, Left]], folder: Path, rounds: int) -> Iterator[str]:
+def long_ones(missing: Sequence[tuple[ModelRunner, Workload]], folder: Path, rounds: int) -> Iterator[str]:
     """A line for each model whose missing sessions take long."""
     waiting = [(runner, left) for runner, left in missing if left.sessions]
     if waiting:

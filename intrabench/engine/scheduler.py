@@ -7,7 +7,7 @@ from threading import RLock
 
 from intrabench.datasets.base import Dataset, patient_of
 from intrabench.datasets.cases.stored_case import CaseIndex
-from intrabench.engine.estimate import Left
+from intrabench.engine.estimate import Workload
 from intrabench.engine.executors.executor import Executor, Executors, StoringExecutor
 from intrabench.engine.executors.placement import MOST
 from intrabench.engine.plan import ImageTask, Plan
@@ -69,11 +69,11 @@ class Scheduler:
         executors.stop()
 
     @property
-    def missing(self) -> list[tuple[ModelRunner, Left]]:
+    def missing(self) -> list[tuple[ModelRunner, Workload]]:
         """What is to be played of each model, as far as the cases are ready."""
         tasks = list(self._expected.items())
         numbers = [[number for task, number in tasks if task.runner is one and number] for one in self.job.runners]
-        return [(one, Left(sum(each), len(each))) for one, each in zip(self.job.runners, numbers, strict=True)]
+        return [(one, Workload(sum(each), len(each))) for one, each in zip(self.job.runners, numbers, strict=True)]
 
     @property
     def executors(self) -> int:

@@ -22,7 +22,7 @@ REGIONS = "A. Jaus et al., Every component counts, arXiv 2410.18684"
 
 
 @dataclass(frozen=True)
-class _OfRegions(Metric):
+class _RegionMetric(Metric):
     bounds = (0.0, 1.0)
     needs = frozenset({"spacing"})
     source = REGIONS
@@ -47,7 +47,7 @@ class _OfRegions(Metric):
 
 
 @dataclass(frozen=True)
-class RegionDice(_OfRegions):
+class RegionDice(_RegionMetric):
     """Region-wise Dice: each voxel belongs to its nearest lesion; the mean of the Dice in the regions of lesions.
 
     Lesions, connected components of the target, count the same, whatever their size, and nothing is matched. No answer:
@@ -66,7 +66,7 @@ class RegionDice(_OfRegions):
 
 
 @dataclass(frozen=True)
-class RegionNsd(_OfRegions):
+class RegionNsd(_RegionMetric):
     """Region-wise NSD: each voxel belongs to its nearest lesion; the mean surface Dice of these regions.
 
     Surface Dice is `nsd` of the lesion and of what of the answer is in its region; a part in several regions is cut. No

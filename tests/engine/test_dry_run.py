@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 import intrabench
-from intrabench.engine.estimate import Estimates, Left
+from intrabench.engine.estimate import Estimates, Workload
 from intrabench.engine.make_job import make_run
 from intrabench.engine.options import chosen
 from intrabench.errors import IntraBenchError
@@ -45,7 +45,7 @@ def test_encoding_counts_by_image_and_answers_by_session(data: Path) -> None:
     (part,) = Path("out/rows").iterdir()
     pl.read_parquet(part).with_columns(encode_s=50.0, segment_s=3.0).write_parquet(part)  # two sessions on one image
     (runner,) = make_run(chosen({"model": "box_fill", "prompter": "box_slice", "dataset": PHANTOM})).runners
-    found = Estimates(Path("out"), 0).of(runner, Left(sessions=20, images=4))
+    found = Estimates(Path("out"), 0).of(runner, Workload(sessions=20, images=4))
     assert (found.seconds, found.played) == (4 * 100 + 20 * 3, 2)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intrabench.mask import Box, Mask
+from intrabench.mask import Box, Mask, box_slices
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,4 +61,4 @@ class Components:
 
     def within(self, box: Box) -> NDArray[Any]:
         """The labels in a box of the scan, which lies in the own one."""
-        return self.labels[tuple(slice(box[n] - self.start[n], box[n + 3] - self.start[n]) for n in range(3))]
+        return self.labels[box_slices(box, self.start)]
